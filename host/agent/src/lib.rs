@@ -8,7 +8,7 @@
 //!
 //! # Map
 //!
-//! Each module depends only on those below it.
+//! Each module depends only on modules further down in this table.
 //!
 //! | module | contents |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! | `session` | [`ToolSession`]: a conversation without a model |
 //! | `conversation` | [`Conversation`], its builder, turns, resuming |
 //! | `run` | one run: the loop, inference, dispatch of calls, results |
-//! | `replay` | [`Replay`]: a traced conversation that runs again |
+//! | `replay` | [`Replay`]: runs a traced conversation again and compares it with its trace |
 //! | `state` | the data of a conversation: history, late results, long results |
 //! | `toolbox` | callable and declared tools, eviction, the gateway |
 //! | `tools` | native tools: blackboard, process, communication |

@@ -1,4 +1,4 @@
-//! Limits of a run, and policies for reaching them.
+//! The limits of a run, and the policies for a run that reaches them.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,18 +36,21 @@ pub struct LoopLimits {
     pub wall_ms_max: u64,
     /// Maximum sum of input and output tokens; unlimited by default.
     pub tokens_max: Option<u64>,
-    /// Estimated size of a request, in tokens, beyond which a summary by the model replaces the older messages; by
-    /// default three quarters of the model's context, or unlimited if
-    /// [`ChatModel::context_tokens`](crate::model::ChatModel::context_tokens) returns `None`. The system message, the
-    /// first user message, the current one, pinned messages and the newest messages stay.
+    /// Maximum estimated size of a request, in tokens. Above it, a summary by the model replaces the older messages. The
+    /// system message, the first and the current user message, pinned messages and the newest messages stay. The default
+    /// is three quarters of the model's context, or unlimited if
+    /// [`ChatModel::context_tokens`](crate::model::ChatModel::context_tokens) returns `None`.
     pub context_tokens_max: Option<u64>,
     /// The policy for calls of tools that do not exist.
     pub unknown_tools: UnknownToolPolicy,
-    /// Maximum size of a result in one message, in bytes. The model can read the rest with `read_result`.
+    /// Maximum size of a result in one message, in bytes. A longer result is truncated, and the model can read the full
+    /// result with the tool `read_result`.
     pub result_bytes_max: usize,
-    /// Maximum number of declared tools, since providers reject more. Beyond it, the least recently used tools are hidden.
+    /// Maximum number of declared tools, because providers reject requests with more. Above it, the least recently used
+    /// tools are no longer declared.
     pub tools_max: usize,
-    /// Number of declared tools at which a warning event is emitted, since models choose poorly among many tools.
+    /// Number of declared tools at which [`Event::ToolsMany`](crate::Event::ToolsMany) is emitted, because models choose
+    /// poorly among many tools.
     pub tools_warn: usize,
 }
 
@@ -69,15 +72,15 @@ impl Default for LoopLimits {
     }
 }
 
-/// The minimum of `result_bytes_max`, which leaves space for text before the marker at the end of a truncated result.
+/// The minimum of `result_bytes_max`. It leaves space for text before the marker at the end of a truncated result.
 const RESULT_BYTES_MIN: usize = 256;
 
-/// The minimum of `context_tokens_max`, which leaves space for a summary and the newest messages.
+/// The minimum of `context_tokens_max`. It leaves space for a summary and the newest messages.
 const CONTEXT_TOKENS_MIN: u64 = 1000;
 
 impl LoopLimits {
-    /// Sets `context_tokens_max` to the default for a model, unless it is set: three quarters of the model's context, since
-    /// sizes are estimated and the response needs space.
+    /// Sets `context_tokens_max`, if it is not set, to three quarters of the model's context. The remaining quarter is for the
+    /// response, and for the error of the estimated sizes.
     #[must_use]
     pub fn for_model(mut self, model: &dyn ChatModel) -> Self {
         let default = || model.context_tokens().map(|tokens| tokens / 4 * 3);

@@ -10,13 +10,13 @@ use super::{
     environment::program,
 };
 
-/// The time limit of a query to the package database.
+/// The time limit of a query, such as for the user id or for the installed packages.
 const QUERY_LIMIT: Duration = Duration::from_secs(20);
 
 /// The time limit of an installation, which downloads about 150 MB, and of an update of the package lists.
 const INSTALL_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// The means by which this user can install packages without a prompt.
+/// The way in which this user can install packages without a password prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Privilege {
     /// The user is root.
@@ -26,7 +26,7 @@ pub(super) enum Privilege {
 }
 
 impl Privilege {
-    /// Returns the means of this user, or `None` if the user cannot install packages without a prompt.
+    /// Returns the privilege of this user, or `None` if the user cannot install packages without a password prompt.
     pub(super) async fn find() -> Option<Self> {
         let mut id = program("id");
         id.arg("-u");
@@ -43,6 +43,7 @@ impl Privilege {
             .then_some(Self::Sudo)
     }
 
+    /// Returns an `apt-get` command that runs with this privilege. The caller adds the subcommand.
     fn apt_get(self) -> Command {
         let mut command = match self {
             Self::Root => program("env"),
@@ -52,7 +53,7 @@ impl Privilege {
                 sudo
             }
         };
-        // `apt-get` waits for the lock of another apt process, and fails if it would have to remove a package.
+        // `apt-get` waits up to 300 s for the lock of another apt process. It fails if it would have to remove a package.
         command.args([
             "DEBIAN_FRONTEND=noninteractive",
             "apt-get",
@@ -66,18 +67,18 @@ impl Privilege {
     }
 }
 
-/// Returns whether this system has Debian's package manager.
+/// Returns whether this system has the package manager of Debian.
 pub(super) fn is_available() -> bool {
     Path::new("/usr/bin/apt-get").exists() && Path::new("/usr/bin/dpkg-query").exists()
 }
 
-/// Returns those of the packages that are not installed.
+/// Returns the packages in `packages` that are not installed.
 pub(super) async fn missing(packages: &[&'static str]) -> Result<Vec<&'static str>, BuildError> {
     let mut query = program("dpkg-query");
     query
         .args(["-W", "-f", "${Package} ${db:Status-Status}\\n"])
         .args(packages);
-    // The exit status is ignored: the query fails if one package is unknown, but still prints the status of the others.
+    // The exit status is ignored: if one package is unknown, the query fails but prints the status of the other packages.
     let statuses = run(query, Stdout::Collect, QUERY_LIMIT, &Silent).await?.stdout;
     let is_installed = |package: &str| statuses.lines().any(|line| line == format!("{package} installed"));
     Ok(packages
@@ -98,7 +99,7 @@ pub(super) async fn install(
     ));
     let mut update = privilege.apt_get();
     update.arg("update");
-    // The exit status is ignored: the packages may be available although one source is unreachable.
+    // The exit status is ignored: the packages may be available although one package source is unreachable.
     let _finished = run(update, Stdout::Stream, INSTALL_LIMIT, progress).await?;
     let mut install = privilege.apt_get();
     install.arg("install").args(packages);

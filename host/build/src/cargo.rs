@@ -19,12 +19,12 @@ use super::{
 /// The time limit of `cargo metadata`.
 const METADATA_LIMIT: Duration = Duration::from_secs(60);
 
-/// The cargo profile of plugins. It optimises for size, since the host loads, caches and compiles the component.
+/// The cargo profile of plugins. It optimises for size, because the host loads, caches and compiles the component.
 ///
-/// A workspace that defines the profile uses its own settings; otherwise [`PROFILE_SETTINGS`] apply.
-const PROFILE: &str = "plugin";
-/// The settings of the profile in a workspace that does not define it.
-const PROFILE_SETTINGS: [&str; 7] = [
+/// If the workspace defines the profile, the settings of the workspace apply, otherwise [`PLUGIN_PROFILE_SETTINGS`].
+const PLUGIN_PROFILE: &str = "plugin";
+/// The settings of [`PLUGIN_PROFILE`] in a workspace that does not define the profile.
+const PLUGIN_PROFILE_SETTINGS: [&str; 7] = [
     "inherits=\"release\"",
     "opt-level=\"s\"",
     "lto=true",
@@ -34,31 +34,31 @@ const PROFILE_SETTINGS: [&str; 7] = [
     "strip=true",
 ];
 
-/// A request to build a cargo package.
+/// The options of a `cargo build` of a plugin.
 #[derive(Debug)]
 pub(super) struct CargoBuild<'a> {
-    /// The directory of the package's manifest.
+    /// The directory of the package.
     pub(super) dir: &'a Path,
     /// The compiler of C code in the package and its dependencies.
     pub(super) c_compiler: &'a CCompiler,
-    /// The cargo profile. `None` selects [`PROFILE`].
+    /// The cargo profile. `None` selects [`PLUGIN_PROFILE`].
     pub(super) profile: Option<&'a str>,
     /// The time limit of the build.
-    pub(super) limit: Duration,
-    /// The target directory that all packages outside of workspaces share.
+    pub(super) time_limit: Duration,
+    /// The target directory of the packages for which [`CargoPackage::uses_shared_target_dir`] returns `true`.
     pub(super) shared_target_dir: &'a Path,
 }
 
-/// The artifact of a cargo build.
+/// The component that a cargo build produced.
 #[derive(Debug)]
 pub(super) struct CargoArtifact {
-    /// The component's path in the target directory.
+    /// The path of the component in the target directory.
     pub(super) file: PathBuf,
-    /// The target directory. Its lock, if it has one, prevents builds of other packages from replacing the file.
-    pub(super) target: TargetDirectory,
+    /// The target directory. The lock of a shared directory prevents builds of other packages from replacing the file.
+    pub(super) target_directory: TargetDirectory,
 }
 
-/// A cargo package with its directories and the target to build.
+/// A cargo package, with its directories and the cargo target to build.
 #[derive(Debug)]
 pub(super) struct CargoPackage {
     /// The package's name.
@@ -67,15 +67,15 @@ pub(super) struct CargoPackage {
     pub(super) target_dir: PathBuf,
     workspace_root: PathBuf,
     id: String,
-    artifact: ArtifactKind,
+    component_target: ComponentTarget,
 }
 
 /// The cargo target that becomes the component.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum ArtifactKind {
-    /// A library with exports.
+enum ComponentTarget {
+    /// The library of the package, a `cdylib`.
     Library,
-    /// A program with a `main`.
+    /// The program with this name.
     Program(String),
 }
 
@@ -92,12 +92,12 @@ impl CargoPackage {
             program: "cargo metadata".to_owned(),
             source: io::Error::from(error),
         })?;
-        let is_requested = |package: &Package| package.manifest_path == manifest;
+        let is_requested = |package: &PackageMetadata| package.manifest_path == manifest;
         let Some(package) = metadata.packages.into_iter().find(is_requested) else {
             return Err(BuildError::Workspace { manifest });
         };
         Ok(Self {
-            artifact: package.artifact()?,
+            component_target: package.component_target()?,
             name: package.name,
             id: package.id,
             target_dir: metadata.target_directory,
@@ -105,8 +105,9 @@ impl CargoPackage {
         })
     }
 
-    /// Returns whether the package in `dir` is the root of its workspace and has the default target directory.
-    fn stands_alone(&self, dir: &Path) -> bool {
+    /// Returns whether the package in `dir` is compiled in the target directory that plugins share. The condition is that
+    /// the package is not a member of a workspace in another directory, and has the default target directory.
+    fn uses_shared_target_dir(&self, dir: &Path) -> bool {
         self.workspace_root == dir && self.target_dir == dir.join("target")
     }
 }
@@ -130,33 +131,33 @@ impl CargoBuild<'_> {
             TARGET,
         ]);
         cargo.arg("--manifest-path").arg(self.dir.join("Cargo.toml"));
-        let target = if package.stands_alone(self.dir) {
+        let target_directory = if package.uses_shared_target_dir(self.dir) {
             TargetDirectory::shared(self.shared_target_dir, &package.name, self.dir, progress).await?
         } else {
             TargetDirectory::of_workspace(&package.target_dir)
         };
-        cargo.arg("--target-dir").arg(&target.path);
-        match &package.artifact {
-            ArtifactKind::Library => cargo.arg("--lib"),
-            ArtifactKind::Program(name) => cargo.args(["--bin", name]),
+        cargo.arg("--target-dir").arg(&target_directory.path);
+        match &package.component_target {
+            ComponentTarget::Library => cargo.arg("--lib"),
+            ComponentTarget::Program(name) => cargo.args(["--bin", name]),
         };
-        cargo.args(["--profile", self.profile.unwrap_or(PROFILE)]);
-        if self.profile.is_none() && !defines_profile(&package.workspace_root) {
-            for setting in PROFILE_SETTINGS {
-                cargo.args(["--config", &format!("profile.{PROFILE}.{setting}")]);
+        cargo.args(["--profile", self.profile.unwrap_or(PLUGIN_PROFILE)]);
+        if self.profile.is_none() && !defines_plugin_profile(&package.workspace_root) {
+            for setting in PLUGIN_PROFILE_SETTINGS {
+                cargo.args(["--config", &format!("profile.{PLUGIN_PROFILE}.{setting}")]);
             }
         }
         let command_line = format!("cargo build -p {}", package.name);
-        let finished = run(cargo, Stdout::Collect, self.limit, progress).await?;
+        let finished = run(cargo, Stdout::Collect, self.time_limit, progress).await?;
         let messages: Vec<Message> = finished
             .stdout
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect();
         if !finished.status.success() {
-            let has_compiled = messages.iter().any(|message| matches!(message, Message::BuildFinished));
-            // Without `BuildFinished`, cargo failed before it compiled, for example because a dependency is missing.
-            return Err(if has_compiled {
+            let has_started_compiling = messages.iter().any(|message| matches!(message, Message::BuildFinished));
+            // Without this message, cargo failed before it compiled, for example because a dependency is missing.
+            return Err(if has_started_compiling {
                 BuildError::Compile {
                     package: package.name.clone(),
                     diagnostics: finished.diagnostics,
@@ -173,68 +174,70 @@ impl CargoBuild<'_> {
             .into_iter()
             .rev()
             .find_map(|message| message.component_of(&package.id));
-        file.map(|file| CargoArtifact { file, target })
+        file.map(|file| CargoArtifact { file, target_directory })
             .ok_or(BuildError::NoArtifact { expected: None })
     }
 }
 
-/// Returns whether the workspace defines the profile of plugins.
-fn defines_profile(workspace_root: &Path) -> bool {
+/// Returns whether the workspace defines [`PLUGIN_PROFILE`].
+fn defines_plugin_profile(workspace_root: &Path) -> bool {
     let manifest = fs::read_to_string(workspace_root.join("Cargo.toml")).unwrap_or_default();
     let manifest: toml::Table = manifest.parse().unwrap_or_default();
     manifest
         .get("profile")
-        .and_then(|profiles| profiles.get(PROFILE))
+        .and_then(|profiles| profiles.get(PLUGIN_PROFILE))
         .is_some()
 }
 
+/// The output of `cargo metadata`.
 #[derive(Debug, Deserialize)]
 struct Metadata {
-    packages: Vec<Package>,
+    packages: Vec<PackageMetadata>,
     target_directory: PathBuf,
     workspace_root: PathBuf,
 }
 
 #[derive(Debug, Deserialize)]
-struct Package {
+struct PackageMetadata {
     name: String,
     id: String,
     manifest_path: PathBuf,
     default_run: Option<String>,
-    targets: Vec<Target>,
+    targets: Vec<TargetMetadata>,
 }
 
+/// A cargo target of a package.
 #[derive(Debug, Deserialize)]
-struct Target {
+struct TargetMetadata {
     name: String,
     kind: Vec<String>,
 }
 
-impl Target {
-    fn is(&self, kind: &str) -> bool {
+impl TargetMetadata {
+    fn has_kind(&self, kind: &str) -> bool {
         self.kind.iter().any(|listed| listed == kind)
     }
 }
 
-impl Package {
-    /// Selects the `cdylib` if there is one, otherwise the program.
+impl PackageMetadata {
+    /// Returns the `cdylib` if the package has one, otherwise its program, or its `default-run` if it has several programs.
     ///
     /// # Errors
-    /// [`BuildError::NoTarget`] if there is neither a `cdylib` nor a program, or if there are several programs and no
+    /// [`BuildError::NoTarget`] if the package has neither a `cdylib` nor a program, or if it has several programs and no
     /// `default-run`.
-    fn artifact(&self) -> Result<ArtifactKind, BuildError> {
-        if self.targets.iter().any(|target| target.is("cdylib")) {
-            return Ok(ArtifactKind::Library);
+    fn component_target(&self) -> Result<ComponentTarget, BuildError> {
+        if self.targets.iter().any(|target| target.has_kind("cdylib")) {
+            return Ok(ComponentTarget::Library);
         }
         let programs: Vec<&str> = self
             .targets
             .iter()
-            .filter(|target| target.is("bin"))
+            .filter(|target| target.has_kind("bin"))
             .map(|target| target.name.as_str())
             .collect();
         match (programs.as_slice(), &self.default_run) {
-            ([program], _) => Ok(ArtifactKind::Program((*program).to_owned())),
-            ([_, ..], Some(default)) => Ok(ArtifactKind::Program(default.clone())),
+            ([program], _) => Ok(ComponentTarget::Program((*program).to_owned())),
+            ([_, ..], Some(default)) => Ok(ComponentTarget::Program(default.clone())),
             ([_, ..], None) => Err(self.no_target_error(format!(
                 "several programs ({}) and no `default-run`",
                 programs.join(", ")
@@ -251,7 +254,7 @@ impl Package {
     }
 }
 
-/// The relevant messages of cargo's `--message-format json`.
+/// A message of cargo's option `--message-format`. Only the used messages have a variant of their own.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 enum Message {
@@ -265,10 +268,10 @@ enum Message {
 }
 
 impl Message {
-    /// Returns the WebAssembly file of a package, if this message lists it.
-    fn component_of(self, package: &str) -> Option<PathBuf> {
+    /// Returns the WebAssembly file of the package with this id, if this message lists the file.
+    fn component_of(self, id: &str) -> Option<PathBuf> {
         match self {
-            Self::CompilerArtifact { package_id, filenames } if package_id == package => filenames
+            Self::CompilerArtifact { package_id, filenames } if package_id == id => filenames
                 .into_iter()
                 .find(|file| file.extension().is_some_and(|extension| extension == "wasm")),
             _ => None,

@@ -1,9 +1,11 @@
-//! Changes modules of Go so that they do not read a clock while a component must not call its host.
+//! Changes core modules that Go built: they do not read a clock while a component must not call its host.
 //!
-//! While the host allocates memory in a component (`cabi_realloc`) and frees results (`cabi_post_…`), the component
-//! must not call an import, or it traps. The memory management of Go reads the clock now and then, so that a plugin
-//! would fail after hundreds of calls. In the changed module, the clock returns the time of its last reading while the
-//! host allocates memory or frees results.
+//! The host calls two kinds of exports of a component for its own purposes: `cabi_realloc` allocates memory, and
+//! `cabi_post_…` frees results. A component that calls an import in these exports traps. Go's memory management reads
+//! the clock now and then, so a plugin would trap after hundreds of calls.
+//!
+//! In the changed module, these exports are *guarded exports*: each sets a flag while it runs. A *guarded clock*
+//! replaces the imported clock. If the flag is set, it returns the last time that the imported clock returned.
 
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
@@ -15,24 +17,25 @@ use wasmparser::{
     TypeRef,
 };
 
-/// The custom section that identifies a module of Go. Go's linker adds it.
+/// The custom section that identifies a module that Go built. Go's linker adds it.
 const GO_SECTION: &str = "go:buildid";
 
-/// The import that reads a clock: its module and its name.
+/// The module and the name of the import that reads a clock.
 const CLOCK_IMPORT: (&str, &str) = ("wasi_snapshot_preview1", "clock_time_get");
 
-/// The access to a time in linear memory: an aligned integer of 64 bits.
-const TIME: MemArg = MemArg {
+/// The memory argument of the instructions that load or store a time: an aligned integer of 64 bits.
+const TIME_MEM_ARG: MemArg = MemArg {
     offset: 0,
     align: 3,
     memory_index: 0,
 };
 
 /// The types of the added global variables, in the order of their indices: the flag that is set while a guarded export
-/// runs, the last real time, and the last monotonic time.
+/// runs, the last time of the real-time clock, and the last time of the monotonic clock.
 const ADDED_GLOBALS: [ValType; 3] = [ValType::I32, ValType::I64, ValType::I64];
 
-/// Guards the clock of a core module of Go. A module of another language, or without a clock, is returned unchanged.
+/// Adds a guarded clock and guarded exports to a core module that Go built. Returns a module of another language, or
+/// without a clock, unchanged.
 ///
 /// # Errors
 /// The reason why the module cannot be parsed or encoded.
@@ -42,18 +45,18 @@ pub(super) fn guard_clock(module: Vec<u8>) -> Result<Vec<u8>, String> {
     };
     let mut guarded = Module::new();
     let encoded = guard.parse_core_module(&mut guarded, Parser::new(0), &module);
-    encoded.map_err(|error| format!("its clock cannot be guarded: {error}"))?;
+    encoded.map_err(|error| format!("its clock import cannot be replaced: {error}"))?;
     Ok(guarded.finish())
 }
 
-/// The changes to a module. The functions and global variables of the module keep their indices. The added ones follow
-/// them: first the guarded clock, then one function for each guarded export.
+/// The changes to a module. The functions and global variables of the module keep their indices. The added functions
+/// follow them: first the guarded clock, then one wrapper function for each guarded export.
 struct ClockGuard {
     /// The index of the imported function that reads a clock.
-    clock: u32,
+    clock_index: u32,
     /// The index of the type of the function that reads a clock.
     clock_type_index: u32,
-    exports: Vec<GuardedExport>,
+    guarded_exports: Vec<GuardedExport>,
     /// The number of functions of the module, imported ones included.
     function_count: u32,
     /// The number of global variables of the module, imported ones included.
@@ -63,7 +66,7 @@ struct ClockGuard {
 /// An exported function during which the component must not call its host.
 struct GuardedExport {
     name: String,
-    function: u32,
+    function_index: u32,
     type_index: u32,
     parameter_count: u32,
 }
@@ -72,7 +75,7 @@ impl ClockGuard {
     /// Finds the items to change. Returns `None` if the module was not built by Go, or does not import a clock.
     fn find(module: &[u8]) -> Result<Option<Self>, wasmparser::BinaryReaderError> {
         let (mut types, mut functions): (Vec<FuncType>, Vec<u32>) = (Vec::new(), Vec::new());
-        let (mut clock, mut globals, mut is_go, mut exports) = (None, 0, false, Vec::new());
+        let (mut clock, mut global_count, mut is_go, mut exports) = (None, 0, false, Vec::new());
         for payload in Parser::new(0).parse_all(module) {
             match payload? {
                 Payload::CustomSection(section) => is_go |= section.name() == GO_SECTION,
@@ -89,7 +92,7 @@ impl ClockGuard {
                                 }
                                 functions.push(index);
                             }
-                            TypeRef::Global(_) => globals += 1,
+                            TypeRef::Global(_) => global_count += 1,
                             _ => {}
                         }
                     }
@@ -99,12 +102,12 @@ impl ClockGuard {
                         functions.push(index?);
                     }
                 }
-                Payload::GlobalSection(section) => globals += section.count(),
+                Payload::GlobalSection(section) => global_count += section.count(),
                 Payload::ExportSection(section) => exports = section.into_iter().collect::<Result<Vec<_>, _>>()?,
                 _ => {}
             }
         }
-        let Some((clock, clock_type_index)) = clock.filter(|_| is_go) else {
+        let Some((clock_index, clock_type_index)) = clock.filter(|_| is_go) else {
             return Ok(None);
         };
         let guarded_export = |export: &Export<'_>| {
@@ -113,37 +116,40 @@ impl ClockGuard {
             let parameter_count = types.get(type_index as usize)?.params().len() as u32;
             (is_guarded && export.kind == ExternalKind::Func).then(|| GuardedExport {
                 name: export.name.to_owned(),
-                function: export.index,
+                function_index: export.index,
                 type_index,
                 parameter_count,
             })
         };
         Ok(Some(Self {
-            clock,
+            clock_index,
             clock_type_index,
-            exports: exports.iter().filter_map(guarded_export).collect(),
+            guarded_exports: exports.iter().filter_map(guarded_export).collect(),
             function_count: functions.len() as u32,
-            global_count: globals,
+            global_count,
         }))
     }
 
-    /// Returns the index of the flag that is set while a guarded export runs.
+    /// Returns the index of the global variable with the flag that is set while a guarded export runs.
     fn flag_index(&self) -> u32 {
         self.global_count
     }
 
-    /// Returns the index of the last time of the real-time clock.
+    /// Returns the index of the global variable with the last time of the real-time clock.
     fn real_time_index(&self) -> u32 {
         self.global_count + 1
     }
 
-    /// Returns the index of the last time of the monotonic clock.
+    /// Returns the index of the global variable with the last time of the monotonic clock.
     fn monotonic_time_index(&self) -> u32 {
         self.global_count + 2
     }
 
-    /// Generates the function that replaces the clock: `(clock_id, precision, time) -> errno`. It stores the time at
-    /// the address `time`. The id 0 is the real-time clock; every other clock is treated as the monotonic one.
+    /// Generates the guarded clock: `(clock_id, precision, time) -> errno`. It stores the time at the address `time`.
+    /// The id 0 is the real-time clock. Every other clock is treated as the monotonic clock.
+    ///
+    /// If the flag is set, the function stores the last time of the clock. Otherwise, it calls the imported clock and
+    /// copies the time to the global variable.
     fn guarded_clock(&self) -> Function {
         let (clock_id, precision, time) = (0, 1, 2);
         let mut function = Function::new([]);
@@ -153,32 +159,32 @@ impl ClockGuard {
         code.if_(BlockType::Result(ValType::I64))
             .global_get(self.monotonic_time_index());
         code.else_().global_get(self.real_time_index()).end();
-        code.i64_store(TIME).i32_const(0).else_();
+        code.i64_store(TIME_MEM_ARG).i32_const(0).else_();
         code.local_get(clock_id)
             .local_get(precision)
             .local_get(time)
-            .call(self.clock);
+            .call(self.clock_index);
         code.local_get(clock_id).if_(BlockType::Empty);
         code.local_get(time)
-            .i64_load(TIME)
+            .i64_load(TIME_MEM_ARG)
             .global_set(self.monotonic_time_index());
         code.else_()
             .local_get(time)
-            .i64_load(TIME)
+            .i64_load(TIME_MEM_ARG)
             .global_set(self.real_time_index());
         code.end().end().end();
         function
     }
 
-    /// Generates a function that calls a guarded export with the flag set.
-    fn export_function(&self, export: &GuardedExport) -> Function {
+    /// Generates the wrapper function of a guarded export. It sets the flag while it calls the original function.
+    fn export_wrapper(&self, export: &GuardedExport) -> Function {
         let mut function = Function::new([]);
         let mut code = function.instructions();
         code.i32_const(1).global_set(self.flag_index());
         for parameter in 0..export.parameter_count {
             code.local_get(parameter);
         }
-        code.call(export.function)
+        code.call(export.function_index)
             .i32_const(0)
             .global_set(self.flag_index())
             .end();
@@ -189,9 +195,9 @@ impl ClockGuard {
 impl Reencode for ClockGuard {
     type Error = std::convert::Infallible;
 
-    /// Replaces each reference to the clock by a reference to the guarded clock.
+    /// Replaces each reference to the imported clock by a reference to the guarded clock.
     fn function_index(&mut self, function: u32) -> Result<u32, Error<Self::Error>> {
-        Ok(if function == self.clock {
+        Ok(if function == self.clock_index {
             self.function_count
         } else {
             function
@@ -205,7 +211,7 @@ impl Reencode for ClockGuard {
     ) -> Result<(), Error<Self::Error>> {
         utils::parse_function_section(self, functions, section)?;
         functions.function(self.clock_type_index);
-        for export in &self.exports {
+        for export in &self.guarded_exports {
             functions.function(export.type_index);
         }
         Ok(())
@@ -218,7 +224,7 @@ impl Reencode for ClockGuard {
     ) -> Result<(), Error<Self::Error>> {
         utils::parse_global_section(self, globals, section)?;
         for val_type in ADDED_GLOBALS {
-            let start = match val_type {
+            let initial_value = match val_type {
                 ValType::I32 => ConstExpr::i32_const(0),
                 _ => ConstExpr::i64_const(0),
             };
@@ -227,13 +233,17 @@ impl Reencode for ClockGuard {
                 mutable: true,
                 shared: false,
             };
-            globals.global(global, &start);
+            globals.global(global, &initial_value);
         }
         Ok(())
     }
 
     fn parse_export(&mut self, exports: &mut ExportSection, export: Export<'_>) -> Result<(), Error<Self::Error>> {
-        match self.exports.iter().position(|guarded| guarded.name == export.name) {
+        match self
+            .guarded_exports
+            .iter()
+            .position(|guarded| guarded.name == export.name)
+        {
             Some(position) => {
                 exports.export(export.name, ExportKind::Func, self.function_count + 1 + position as u32);
                 Ok(())
@@ -249,8 +259,8 @@ impl Reencode for ClockGuard {
     ) -> Result<(), Error<Self::Error>> {
         utils::parse_code_section(self, code, section)?;
         code.function(&self.guarded_clock());
-        for export in &self.exports {
-            code.function(&self.export_function(export));
+        for export in &self.guarded_exports {
+            code.function(&self.export_wrapper(export));
         }
         Ok(())
     }
@@ -278,9 +288,10 @@ mod tests {
         wat::parse_str(text).unwrap()
     }
 
-    /// Returns the function index of each export, and the indices of the functions that call the imported clock.
-    fn exports_and_readers(module: &[u8]) -> (Vec<(String, u32)>, Vec<u32>) {
-        let (mut exports, mut readers, mut function) = (Vec::new(), Vec::new(), 2);
+    /// Returns the function index of each export, and the indices of the functions that call the imported clock. The
+    /// module must import two functions, the second of which is the clock.
+    fn exports_and_clock_callers(module: &[u8]) -> (Vec<(String, u32)>, Vec<u32>) {
+        let (mut exports, mut clock_callers, mut function_index) = (Vec::new(), Vec::new(), 2);
         for payload in Parser::new(0).parse_all(module) {
             match payload.unwrap() {
                 Payload::ExportSection(section) => {
@@ -291,29 +302,29 @@ mod tests {
                 Payload::CodeSectionEntry(body) => {
                     let mut operators = body.get_operators_reader().unwrap().into_iter().map(Result::unwrap);
                     if operators.any(|operator| matches!(operator, wasmparser::Operator::Call { function_index: 1 })) {
-                        readers.push(function);
+                        clock_callers.push(function_index);
                     }
-                    function += 1;
+                    function_index += 1;
                 }
                 _ => {}
             }
         }
-        (exports, readers)
+        (exports, clock_callers)
     }
 
     #[test]
-    fn only_the_guard_reads_the_clock_and_only_allocating_exports_are_replaced() {
+    fn only_the_guarded_clock_calls_the_import_and_only_guarded_exports_are_replaced() {
         let guarded = guard_clock(module(GO_SECTION)).unwrap();
         wasmparser::Validator::new().validate_all(&guarded).unwrap();
-        let (exports, readers) = exports_and_readers(&guarded);
+        let (exports, clock_callers) = exports_and_clock_callers(&guarded);
         let expected = [("cabi_realloc", 7), ("cabi_post_f", 8), ("f", 5)];
         assert_eq!(exports, expected.map(|(name, function)| (name.to_owned(), function)));
-        assert_eq!(readers, [6]);
+        assert_eq!(clock_callers, [6]);
     }
 
     #[test]
-    fn a_module_of_another_language_is_not_changed() {
-        let other = module("producers-of-c");
+    fn a_module_of_another_language_is_not_changed_and_text_is_refused() {
+        let other = module("not-go");
         assert_eq!(guard_clock(other.clone()).unwrap(), other);
         let text = b"not a module".to_vec();
         assert!(guard_clock(text).is_err());

@@ -1,5 +1,5 @@
-//! Runs an external program of a build, with a time limit. Dropping the future kills the program and the programs that
-//! it started.
+//! Runs an external program of a build, with a time limit. Dropping the future of [`run`] kills the program and the
+//! programs that it started.
 
 use std::{
     collections::VecDeque,
@@ -20,14 +20,14 @@ use super::{BuildError, BuildEvent, Progress};
 /// The maximum size of collected stdout. A cargo build of hundreds of crates reports less than 1 MiB.
 const STDOUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// The maximum size of the diagnostics in an error. Longer ones are truncated at the start, because compilers print
+/// The maximum size of the diagnostics in an error. Longer diagnostics lose their first lines, because compilers print
 /// their summary at the end.
 const DIAGNOSTICS_BYTES_MAX: usize = 64 * 1024;
 
 /// The maximum length of a forwarded line. A longer line is forwarded in parts.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
 
-/// The maximum time for which the descendants of a program may keep its output open after it has exited.
+/// The maximum time for which the descendants of a program may keep its output open after the program has exited.
 const DESCENDANT_OUTPUT_LIMIT: Duration = Duration::from_secs(2);
 
 /// The destination of a program's standard output.
@@ -46,15 +46,15 @@ pub(super) struct FinishedCommand {
     pub(super) status: ExitStatus,
     /// The standard output, if it was collected.
     pub(super) stdout: String,
-    /// The end of the diagnostics: of standard error, and of standard output if it was streamed.
+    /// The last lines of the diagnostics: of standard output if it was streamed, followed by standard error.
     pub(super) diagnostics: String,
 }
 
 /// Runs `command` until it exits and streams its diagnostics.
 ///
 /// The program has no standard input. It is killed when the returned future is dropped or after `limit`, so the files
-/// that it writes may be incomplete. On Unix, the programs that it started are killed as well, also after it has exited
-/// by itself, unless they have left its process group.
+/// that it writes may be incomplete. On Unix, its process group is killed too, even if the program itself has exited.
+/// The group contains the programs that the program started, unless they have left the group.
 ///
 /// # Errors
 /// [`BuildError::Start`] if the program cannot be started, [`BuildError::Output`] if its output cannot be read or is
@@ -82,7 +82,7 @@ pub(super) async fn run(
     };
     let group = ProcessGroup::of(&child);
     let output = read_output(child.stdout.take(), child.stderr.take(), stdout, progress);
-    match tokio::time::timeout(limit, wait_for_end(&mut child, &group, output)).await {
+    match tokio::time::timeout(limit, wait_for_exit(&mut child, &group, output)).await {
         Ok(Ok((status, (stdout, diagnostics)))) => Ok(FinishedCommand {
             status,
             stdout,
@@ -99,25 +99,28 @@ pub(super) async fn run(
 /// Reads standard output and standard error to their ends. Returns the collected standard output, which is empty if it
 /// was streamed, and the last lines of the diagnostics.
 async fn read_output(
-    out: Option<impl AsyncRead + Unpin>,
-    err: Option<impl AsyncRead + Unpin>,
-    stdout: Stdout,
+    stdout_pipe: Option<impl AsyncRead + Unpin>,
+    stderr_pipe: Option<impl AsyncRead + Unpin>,
+    destination: Stdout,
     progress: &dyn Progress,
 ) -> io::Result<(String, String)> {
-    let diagnostics = stream(err, progress);
-    let (data, output) = match stdout {
-        Stdout::Collect => tokio::try_join!(collect(out, STDOUT_BYTES_MAX), diagnostics)?,
+    let stderr = stream_lines(stderr_pipe, progress);
+    let (collected, diagnostics) = match destination {
+        Stdout::Collect => tokio::try_join!(collect(stdout_pipe, STDOUT_BYTES_MAX), stderr)?,
         Stdout::Stream => {
-            let (out_text, err_text) = tokio::try_join!(stream(out, progress), diagnostics)?;
+            let (out_text, err_text) = tokio::try_join!(stream_lines(stdout_pipe, progress), stderr)?;
             (String::new(), out_text + &err_text)
         }
     };
-    Ok((data, end_of(output.trim_end(), DIAGNOSTICS_BYTES_MAX).to_owned()))
+    Ok((
+        collected,
+        last_lines(diagnostics.trim_end(), DIAGNOSTICS_BYTES_MAX).to_owned(),
+    ))
 }
 
 /// Waits until the program has exited and its output has ended. After the exit, descendants that keep the output open
 /// for longer than [`DESCENDANT_OUTPUT_LIMIT`] are killed.
-async fn wait_for_end<T>(
+async fn wait_for_exit<T>(
     child: &mut Child,
     group: &ProcessGroup,
     output: impl Future<Output = io::Result<T>>,
@@ -167,27 +170,27 @@ fn command_line(command: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads a text. A text of more than `bytes_max` bytes is an error.
-async fn collect(from: Option<impl AsyncRead + Unpin>, bytes_max: u64) -> io::Result<String> {
+/// Reads a pipe to its end. Output of more than `bytes_max` bytes is an error.
+async fn collect(pipe: Option<impl AsyncRead + Unpin>, bytes_max: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
-    if let Some(from) = from {
-        from.take(bytes_max + 1).read_to_end(&mut bytes).await?;
+    if let Some(pipe) = pipe {
+        pipe.take(bytes_max + 1).read_to_end(&mut bytes).await?;
     }
     if bytes.len() as u64 > bytes_max {
-        return Err(io::Error::other(format!("it is larger than {bytes_max} bytes")));
+        return Err(io::Error::other(format!("the output is larger than {bytes_max} bytes")));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Forwards each line to the progress sink as it arrives, and returns the last lines within
+/// Forwards each line to the progress sink as it arrives, and returns the last lines that fit into
 /// [`DIAGNOSTICS_BYTES_MAX`].
-async fn stream(from: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -> io::Result<String> {
-    let Some(from) = from else { return Ok(String::new()) };
-    let mut from = BufReader::new(from);
+async fn stream_lines(pipe: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -> io::Result<String> {
+    let Some(pipe) = pipe else { return Ok(String::new()) };
+    let mut reader = BufReader::new(pipe);
     let mut line = Vec::new();
     let mut last_lines = VecDeque::<String>::new();
     let mut last_lines_bytes = 0;
-    while (&mut from).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await? > 0 {
+    while (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await? > 0 {
         let text = String::from_utf8_lossy(&line).trim_end().to_owned();
         line.clear();
         progress.event(BuildEvent::Output(&text));
@@ -208,13 +211,13 @@ async fn stream(from: Option<impl AsyncRead + Unpin>, progress: &dyn Progress) -
 }
 
 /// Returns the text if it has at most `bytes_max` bytes, otherwise the last complete lines that fit.
-fn end_of(text: &str, bytes_max: usize) -> &str {
+fn last_lines(text: &str, bytes_max: usize) -> &str {
     let excess = text.len().saturating_sub(bytes_max);
     if excess == 0 {
         return text;
     }
-    let first_line = text.as_bytes()[excess..].iter().position(|byte| *byte == b'\n');
-    first_line.map_or("", |end| &text[excess + end + 1..])
+    let line_end = text.as_bytes()[excess..].iter().position(|byte| *byte == b'\n');
+    line_end.map_or("", |end| &text[excess + end + 1..])
 }
 
 #[cfg(test)]
@@ -280,10 +283,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_without_an_end_is_forwarded_in_parts() {
-        let lengths = Mutex::new((0, 0));
+        let longest_and_total = Mutex::new((0, 0));
         let sink = |event: BuildEvent<'_>| {
             if let BuildEvent::Output(line) = event {
-                let mut lengths = lengths.lock().unwrap();
+                let mut lengths = longest_and_total.lock().unwrap();
                 *lengths = (lengths.0.max(line.len()), lengths.1 + line.len());
             }
         };
@@ -291,7 +294,7 @@ mod tests {
         let finished = run(sh(script), Stdout::Stream, Duration::from_secs(60), &sink)
             .await
             .unwrap();
-        let (longest, total) = *lengths.lock().unwrap();
+        let (longest, total) = *longest_and_total.lock().unwrap();
         assert_eq!((longest as u64, total), (LINE_BYTES_MAX, 3_000_000));
         let diagnostics_bytes = finished.diagnostics.len();
         assert!(
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn both_outputs_together_are_truncated() {
+    async fn diagnostics_of_both_outputs_together_are_truncated() {
         let script = "seq 20000; seq 20000 >&2; echo last >&2";
         let finished = run(sh(script), Stdout::Stream, Duration::from_secs(60), &Silent)
             .await
@@ -328,8 +331,8 @@ mod tests {
         );
     }
 
-    /// Creates a pipe. Returns a script that starts a program with the pipe open for writing, and a task that reads the
-    /// pipe until the program has exited.
+    /// Creates a named pipe. Returns a script that starts a background program with the pipe open for writing, and a
+    /// task that reads the pipe until that program has exited.
     #[cfg(unix)]
     fn script_with_pipe(directory: &std::path::Path) -> (String, tokio::task::JoinHandle<io::Result<Vec<u8>>>) {
         let pipe = directory.join("pipe");
@@ -346,7 +349,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn programs_that_a_stopped_program_started_are_killed() {
+    async fn background_programs_of_a_stopped_program_are_killed() {
         let directory = tempfile::tempdir().unwrap();
         let (script, pipe_reader) = script_with_pipe(directory.path());
         let script = format!("{script} wait");
@@ -363,10 +366,10 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn programs_that_a_finished_program_left_behind_do_not_delay_its_end() {
+    async fn background_programs_of_a_finished_program_are_killed_and_do_not_delay_the_result() {
         let directory = tempfile::tempdir().unwrap();
         let (script, pipe_reader) = script_with_pipe(directory.path());
-        // The program that is left behind also keeps standard error open.
+        // The background program also keeps standard error open.
         let finished = run(
             sh(&format!("{script} echo data")),
             Stdout::Collect,
@@ -384,7 +387,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_program_is_named() {
+    async fn the_error_for_a_missing_program_names_it() {
         let error = run(
             Command::new("no-such-program"),
             Stdout::Stream,

@@ -13,10 +13,10 @@ use wasi_preview1_component_adapter_provider::{
 
 use super::{BuildError, ResolvedWit, clock_guard::guard_clock};
 
-/// Converts a core module to a component that implements a world of the WIT. `path` is for messages.
+/// Converts a core module to a component that implements a world of the WIT. `path` appears only in errors.
 ///
-/// Imports of WASI preview 1 become imports of WASI 0.2. A module that contains its component type, which `wit-bindgen`
-/// embeds, needs no WIT. Otherwise, its strings are taken as UTF-8.
+/// Imports of WASI preview 1 become imports of WASI 0.2. A module in which `wit-bindgen` embedded the component type
+/// needs no WIT. Any other module must encode its strings in UTF-8. If Go built the module, [`guard_clock`] changes it.
 pub(super) fn componentize(
     path: &Path,
     mut module: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) fn componentize(
     };
     module = guard_clock(module).map_err(failure)?;
     if !has_component_type(&module) {
-        let wit = wit.ok_or_else(|| failure("it has no component type, and there is no WIT next to it".to_owned()))?;
+        let wit = wit.ok_or_else(|| failure("it contains no component type, and the project has no WIT".to_owned()))?;
         let world = wit.world(world)?;
         embed_component_metadata(&mut module, wit.resolve(), world, StringEncoding::UTF8)
             .map_err(|error| failure(format!("{error:#}")))?;
@@ -48,7 +48,7 @@ pub(super) fn componentize(
     }));
     match encoded {
         Ok(encoded) => encoded.map_err(|error| failure(format!("{error:#}"))),
-        Err(_panic) => Err(failure("the encoder failed".to_owned())),
+        Err(_panic) => Err(failure("the encoder panicked".to_owned())),
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_without_an_export_of_its_world_is_refused_with_the_name() {
+    fn the_error_for_a_missing_export_of_the_world_names_the_export() {
         let wit = wit(
             "package demo:calc@0.1.0; interface sums { multiply: func(a: u32, b: u32) -> u32; }
                        world calc { export sums; }",

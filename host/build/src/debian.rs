@@ -1,9 +1,10 @@
 //! Sets up Rust for WebAssembly from Debian's packages, for machines without a rustup target.
 //!
-//! Debian packages a current compiler (`rustc-web`, updated for browsers), the sources of its standard library, and a C
-//! library for WASI. It does not package the standard library compiled for `wasm32-wasip2`; [`WasmSysroot`] compiles it
-//! once per compiler version. Outside of the cache directory, the set-up only installs packages, if the user may do so
-//! without a prompt.
+//! Debian has packages with a current compiler (`rustc-web`, which is updated for browsers), the sources of its standard
+//! library, and a C library for WASI. It has no package with the standard library compiled for `wasm32-wasip2`.
+//! [`WasmSysroot`] compiles the library once per compiler version.
+//!
+//! The set-up writes to the cache directory, and installs missing packages if it can do so without a password prompt.
 
 use std::path::Path;
 
@@ -23,7 +24,7 @@ const PACKAGES: [&str; 5] = [
     "wasi-libc",
 ];
 
-/// A planned set-up. Its preconditions have been checked.
+/// A planned set-up. [`plan`](Self::plan) has checked its preconditions.
 #[derive(Debug)]
 pub(super) struct SetUp {
     linkers: Linkers,
@@ -35,12 +36,12 @@ impl SetUp {
     /// Checks the preconditions on this machine. Returns the reason if one is not met.
     pub(super) async fn plan(linkers: Option<Linkers>) -> Result<Self, String> {
         if !apt::is_available() {
-            return Err("this system is not Debian, whose packages provide it".to_owned());
+            return Err("this system is not Debian, so packages cannot provide the target".to_owned());
         }
         let Some(linkers) = linkers else {
             return Err(
-                "`wasm-component-ld` and `rust-lld` or `wasm-ld` are neither in a Rust toolchain nor on PATH \
-                        (`cargo install wasm-component-ld`, `apt-get install lld`)"
+                "a linker is missing from the Rust toolchain and from PATH: both `wasm-component-ld` \
+                 (`cargo install wasm-component-ld`) and `rust-lld` or `wasm-ld` (`apt-get install lld`) are needed"
                     .to_owned(),
             );
         };
@@ -56,12 +57,15 @@ impl SetUp {
                 linkers,
                 privilege: Some(privilege),
             }),
-            None => Err(format!("this user may not install the packages {}", missing.join(", "))),
+            None => Err(format!(
+                "packages are missing that this user cannot install without a password: {}",
+                missing.join(", ")
+            )),
         }
     }
 
-    /// Installs missing packages and compiles the standard library. Waits for another build that does so, and uses its
-    /// result.
+    /// Installs missing packages and compiles the standard library. If another build is doing so, waits for that build
+    /// and uses its result.
     pub(super) async fn run(self, cache_dir: &Path, progress: &dyn Progress) -> Result<WasmSysroot, BuildError> {
         let lock = Lock::acquire(cache_dir, progress).await?;
         if let Some(privilege) = self.privilege {

@@ -1,4 +1,4 @@
-//! The last step of a build, and its report.
+//! The last step of a build, and the report of the build.
 
 use std::{
     fs, io,
@@ -15,7 +15,7 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BuildReport {
-    /// The component.
+    /// The path of the component.
     pub component: PathBuf,
     /// The plugin's name: the file name without its extension.
     pub name: String,
@@ -29,7 +29,7 @@ pub struct BuildReport {
 
 /// The last step of a build: converts the file if it is a core module, embeds the WIT and writes the component.
 pub(super) struct EmbedStep {
-    /// The component or core module.
+    /// The built file: a component or a core module.
     pub(super) file: PathBuf,
     /// The project's WIT.
     pub(super) wit: Option<ResolvedWit>,
@@ -38,7 +38,7 @@ pub(super) struct EmbedStep {
     /// The world that a core module implements, if the WIT has several.
     pub(super) world: Option<String>,
     /// The path of the component to write.
-    pub(super) target: PathBuf,
+    pub(super) component_path: PathBuf,
 }
 
 impl EmbedStep {
@@ -79,10 +79,10 @@ impl EmbedStep {
         } else {
             embed_packages(&component, &packages).map_err(embed_error)?
         };
-        write_atomically(&self.target, &component).map_err(BuildError::file("write", &self.target))?;
+        write_atomically(&self.component_path, &component).map_err(BuildError::file("write", &self.component_path))?;
         Ok(BuildReport {
             name: self
-                .target
+                .component_path
                 .file_stem()
                 .unwrap_or_default()
                 .to_string_lossy()
@@ -90,7 +90,7 @@ impl EmbedStep {
             size_bytes: component.len() as u64,
             wit_bytes: component.len().saturating_sub(bytes_without_wit) as u64,
             warnings: self.warnings(packages.is_empty()),
-            component: self.target,
+            component: self.component_path,
         })
     }
 

@@ -6,7 +6,7 @@ use super::{EmbedError, Language, MissingTool, WitError};
 
 /// An error of a build, such as of [`Build::run`](super::Build::run).
 ///
-/// [`suggestion`](BuildError::suggestion) returns a text on how to fix it, for most errors.
+/// For most errors, [`suggestion`](BuildError::suggestion) returns a text that explains how to fix the error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -39,7 +39,7 @@ pub enum BuildError {
         files: Vec<&'static str>,
     },
     /// The project has no WIT. Its language needs bindings, which are generated from WIT.
-    #[error("no WIT in `{}`, which a project in {language} needs", .path.display())]
+    #[error("no WIT in `{}`; a project in {language} needs WIT", .path.display())]
     NoWit {
         /// The language of the project.
         language: Language,
@@ -47,15 +47,15 @@ pub enum BuildError {
         path: PathBuf,
     },
     /// The WIT contains something that a language does not support.
-    #[error("the WIT has no bindings for {language}: {message}")]
+    #[error("the WIT is not supported in {language}: {message}")]
     Bindings {
         /// The language of the project.
         language: Language,
-        /// The unsupported part of the WIT.
+        /// The unsupported part of the WIT, or the generator's message.
         message: String,
     },
     /// The WIT has async functions, streams or futures, and the runtime of the installed Go cannot be changed for them.
-    #[error("async functions need a change of the runtime of Go, and `{}` is not the known one", .path.display())]
+    #[error("async functions need a changed Go runtime, and Toolwit cannot change this version of `{}`", .path.display())]
     GoRuntime {
         /// The file of the runtime.
         path: PathBuf,
@@ -115,7 +115,7 @@ pub enum BuildError {
         command: String,
         /// The exit status.
         status: String,
-        /// The end of its diagnostics.
+        /// The last lines of the program's diagnostics.
         output: String,
     },
     /// A program exceeded its time limit.
@@ -126,10 +126,10 @@ pub enum BuildError {
         /// The limit, in seconds.
         limit_s: u64,
     },
-    /// Another build still held a lock at the end of the time for which this build waits.
+    /// Another build held a lock for longer than this build waits.
     #[error("another build still holds `{}` after {limit_s} s", .path.display())]
     Locked {
-        /// The file of the lock.
+        /// The lock file.
         path: PathBuf,
         /// The time for which this build waited, in seconds.
         limit_s: u64,
@@ -139,7 +139,7 @@ pub enum BuildError {
     Compile {
         /// The package that was built.
         package: String,
-        /// The end of the compiler's diagnostics, as it rendered them.
+        /// The last lines of the compiler's rendered diagnostics.
         diagnostics: String,
     },
     /// The package has no cargo target that can become a component.
@@ -150,14 +150,14 @@ pub enum BuildError {
         /// The reason, with the targets that were found.
         reason: String,
     },
-    /// The manifest is that of a workspace without a root package.
+    /// The manifest describes a workspace without a root package.
     #[error("`{}` is a workspace without a root package", .manifest.display())]
     Workspace {
         /// The manifest.
         manifest: PathBuf,
     },
     /// The build succeeded but produced no WebAssembly file.
-    #[error("the build did not produce a WebAssembly file{}", .expected.as_ref().map(|p| format!(" at `{}`", p.display())).unwrap_or_default())]
+    #[error("the build did not produce a WebAssembly file{}", .expected.as_ref().map(|path| format!(" at `{}`", path.display())).unwrap_or_default())]
     NoArtifact {
         /// The expected path, if it is known.
         expected: Option<PathBuf>,
@@ -190,8 +190,8 @@ impl BuildError {
     pub fn suggestion(&self) -> Option<String> {
         let text = match self {
             Self::NothingToBuild { .. } => {
-                "name the directory of a Rust package, of a project in another language, or one that contains a component next \
-                 to its `wit` directory"
+                "name the directory of a Rust package or of a project in another language, or a directory with a component \
+                 next to its `wit` directory"
             }
             Self::SeveralLanguages { .. } => "remove all but one, or set the `[build]` table of a `toolwit.toml`",
             Self::GoRuntime { .. } => "install Go 1.27, with which async functions are tested",
@@ -206,7 +206,7 @@ impl BuildError {
                 "add `[lib] crate-type = [\"cdylib\"]` to its Cargo.toml; a command-line program needs a `src/main.rs`, or \
                  `default-run` if the package has several programs"
             }
-            Self::Workspace { .. } => "name the directory of one of its packages",
+            Self::Workspace { .. } => "name the directory of a package of the workspace",
             Self::Wit(error) => return error.suggestion(),
             Self::Start { program, .. } if program.ends_with("cargo") || program.ends_with("rustc") => {
                 "install Rust from https://rustup.rs"
@@ -219,14 +219,16 @@ impl BuildError {
                 "check that the module has all exports of its WIT world, and no imports except those of its world and of WASI \
                  preview 1"
             }
-            Self::TimedOut { .. } => "run it again, which continues the build, or raise the build's time limit",
-            Self::Locked { .. } => "wait until the other build has ended, or end it; then run it again",
+            Self::TimedOut { .. } => {
+                "run the build again (cargo continues where it stopped), or raise the build's time limit"
+            }
+            Self::Locked { .. } => "wait until the other build has ended, or end it; then run this build again",
             _ => return None,
         };
         Some(text.to_owned())
     }
 
-    /// Returns the end of the diagnostics of a failed program, for callers that did not show them as progress. Returns
+    /// Returns the last lines of a failed program's diagnostics, for callers that did not show them as progress. Returns
     /// `None` for any other error.
     #[must_use]
     pub fn output(&self) -> Option<&str> {
@@ -236,7 +238,7 @@ impl BuildError {
         }
     }
 
-    /// Returns a function that converts an error of the operating system to the error of a file.
+    /// Returns a function that converts an error of the operating system to [`BuildError::File`].
     pub(super) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { action, path, source }

@@ -5,16 +5,20 @@
 //!
 //! ```text
 //! DIR ── Source ──┬─ Cargo.toml ────── cargo, for wasm32-wasip2 ──┐
-//!                 ├─ app.py, app.js, … the language's toolchain ───┤
-//!                 ├─ toolwit.toml ──── the author's command ──────┼── component ── + toolwit:wit ── NAME.wasm
-//!                 └─ a .wasm file ──── converted if it is a core module
+//!                 ├─ app.py, app.js, … the language's toolchain ──┤
+//!                 ├─ toolwit.toml ──── the author's command ──────┼── component or core module ── + toolwit:wit ── NAME.wasm
+//!                 └─ a .wasm file ────────────────────────────────┘
 //! ```
 //!
-//! [`NewProject`] writes a new project in a [`Language`]. The project can be built without a change.
+//! A core module is converted to a component before the WIT is embedded.
 //!
-//! The macros of the Rust SDK generate WIT, which is read from the built core module (`wit_source`).
+//! [`NewProject`] writes a new project in a [`Language`]. The project can be built without edits.
 //!
-//! If the machine lacks the Rust target, `rust_target` obtains it: with rustup, or on Debian from packages.
+//! The macros of the Rust SDK generate WIT and store it in the core module. `wit_source` reads it from the built
+//! component.
+//!
+//! If the machine lacks the Rust target, `rust_target` obtains it: with rustup, or on Debian by compiling the standard
+//! library from packaged sources.
 
 mod apt;
 mod blocking;
@@ -41,7 +45,7 @@ mod wasm_sysroot;
 mod wit;
 mod wit_source;
 
-/// The target that plugins are compiled for.
+/// The Rust target that plugins in Rust are compiled for.
 const TARGET: &str = "wasm32-wasip2";
 
 pub use embed::BuildReport;

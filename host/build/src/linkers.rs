@@ -1,4 +1,4 @@
-//! Locates the two linkers that building a component needs.
+//! Finds the two linkers that are needed to build a component.
 
 use std::{
     env, fs,
@@ -8,7 +8,7 @@ use std::{
 /// The linker front end that converts the core module of the LLVM linker to a component.
 const COMPONENT_LD: &str = "wasm-component-ld";
 
-/// The paths of `wasm-component-ld` and an LLVM linker. Every rustup toolchain contains both, with any set of targets.
+/// The paths of `wasm-component-ld` and an LLVM linker. Every rustup toolchain contains both, whichever targets it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Linkers {
     /// The path of `wasm-component-ld`.
@@ -18,10 +18,10 @@ pub(super) struct Linkers {
 }
 
 impl Linkers {
-    /// Searches a toolchain's private directory, then `PATH`, then Debian's LLVM directories. Returns `None` if one of
-    /// the two linkers is missing.
+    /// Searches the directory `toolchain_bin` with the private programs of a toolchain, then `PATH`, then Debian's LLVM
+    /// directories. Returns `None` if one of the two linkers is missing.
     pub(super) fn find(toolchain_bin: Option<&Path>) -> Option<Self> {
-        #[expect(clippy::disallowed_methods, reason = "a tool is found where the shell would find it")]
+        #[expect(clippy::disallowed_methods, reason = "programs are looked up on `PATH`")]
         let path = env::var_os("PATH").unwrap_or_default();
         let mut dirs: Vec<PathBuf> = toolchain_bin.into_iter().map(Path::to_owned).collect();
         dirs.extend(env::split_paths(&path).filter(|dir| dir.is_absolute()));

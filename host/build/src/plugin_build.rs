@@ -45,7 +45,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(30 * 60);
 #[derive(Clone, Debug)]
 #[must_use = "a build does nothing until it is run"]
 pub struct Build {
-    dir: PathBuf,
+    /// The source directory, or the file of a component or core module.
+    path: PathBuf,
     out: Option<PathBuf>,
     wit: Option<PathBuf>,
     world: Option<String>,
@@ -55,11 +56,11 @@ pub struct Build {
 }
 
 impl Build {
-    /// Creates a build of the plugin in a source directory, or of a component or core module that another tool has
+    /// Creates a build of the plugin in a source directory, or of a component or core module file that another tool has
     /// built.
-    pub fn new(dir: impl Into<PathBuf>) -> Self {
+    pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
-            dir: dir.into(),
+            path: path.into(),
             out: None,
             wit: None,
             world: None,
@@ -69,7 +70,7 @@ impl Build {
         }
     }
 
-    /// Sets the output path: a path that ends in `.wasm` is the component file, any other path is its directory.
+    /// Sets the output path: the file of the component if the path ends in `.wasm`, otherwise the directory for that file.
     ///
     /// The default is the directory `plugins` in the target directory, which all plugins of a workspace share.
     pub fn out(mut self, path: impl Into<PathBuf>) -> Self {
@@ -77,15 +78,15 @@ impl Build {
         self
     }
 
-    /// Sets the WIT directory or file. The default is `wit` in the plugin's directory. For a build of a component or
-    /// core module, the `.wit` file of the same name takes precedence over this directory.
+    /// Sets the WIT directory or file. The default is `wit` in the plugin's directory. If the build was created with a
+    /// file, a `.wit` file of the same name takes precedence over this default.
     pub fn wit(mut self, path: impl Into<PathBuf>) -> Self {
         self.wit = Some(path.into());
         self
     }
 
-    /// Sets the world that the plugin implements. If the WIT has several worlds, it is required for a core module and
-    /// for a project in a language other than Rust.
+    /// Sets the world that the plugin implements. If the WIT has several worlds, this setting is required for a core
+    /// module and for a project in a language other than Rust.
     pub fn world(mut self, name: impl Into<String>) -> Self {
         self.world = Some(name.into());
         self
@@ -99,8 +100,8 @@ impl Build {
         self
     }
 
-    /// Sets the cache directory, for the prepared compiler and for the target directory that packages outside of
-    /// workspaces share. The default is in the user's cache directory.
+    /// Sets the cache directory. It contains the Rust sysroot that a build has set up, scripts that start the C compiler,
+    /// and the target directory that packages outside of workspaces share. The default is in the user's cache directory.
     pub fn cache_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache_dir = Some(path.into());
         self
@@ -108,7 +109,7 @@ impl Build {
 
     /// Sets the time limit of each program that compiles the plugin. The default is 30 minutes.
     ///
-    /// Setting up a compiler has separate limits.
+    /// The steps that set up a Rust toolchain have their own limits.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
@@ -131,23 +132,24 @@ impl Build {
             Source::Component(file) | Source::CoreModule(file) => BuiltFile::of_file(file, &dir),
         };
         let last_step = EmbedStep {
-            target: self.target_path(&built),
+            component_path: self.component_path(&built),
             file: built.file.clone(),
             wit,
             wit_path: self.wit_path(&dir),
             world: self.world.clone(),
         };
         let report = last_step.run(progress).await;
-        // Releases the lock of the target directory, so that another build may replace the file.
+        // Releases the lock of the target directory. Another build may now replace the built file.
         drop(built);
         report
     }
 
-    /// Detects the source and reads the WIT. This runs first, so that an error in the WIT is reported before compiling.
+    /// Detects the source and reads the WIT. Returns the directory of the source as well. This runs first, so that an
+    /// error in the WIT is reported before compiling.
     async fn read_source(&self) -> Result<(PathBuf, Source, Option<ResolvedWit>), BuildError> {
         let build = self.clone();
         blocking(move || {
-            let path = &build.dir;
+            let path = &build.path;
             let (dir, source) = if path.is_file() {
                 (path.parent().unwrap_or(path).to_owned(), Source::of_file(path.clone())?)
             } else {
@@ -181,7 +183,7 @@ impl Build {
             dir,
             c_compiler: &c_compiler,
             profile: self.profile.as_deref(),
-            limit: self.time_limit,
+            time_limit: self.time_limit,
             shared_target_dir: &self.shared_target_dir(dir),
         };
         let artifact = build.run(&package, &toolchain, progress).await;
@@ -190,7 +192,7 @@ impl Build {
             file: artifact.file,
             name: package.name,
             target_dir: package.target_dir,
-            _cargo_target: Some(artifact.target),
+            _cargo_target_dir: Some(artifact.target_directory),
         })
     }
 
@@ -239,20 +241,20 @@ impl Build {
             wit,
             world: self.world.as_deref(),
             out_dir: &out_dir,
-            limit: self.time_limit,
+            time_limit: self.time_limit,
         };
         Ok(BuiltFile::of_file(build.run(language, progress).await?, dir))
     }
 
-    /// Returns the path at which the WIT is expected: the path that the caller set, the `.wit` file next to a component
-    /// or core module, or `wit` in the directory.
+    /// Returns the path at which the WIT is expected: the path that the caller set, the `.wit` file next to the file of
+    /// the build, or `wit` in `dir`.
     fn wit_path(&self, dir: &Path) -> PathBuf {
-        let sibling = || Some(self.dir.with_extension("wit")).filter(|path| self.dir.is_file() && path.is_file());
+        let sibling = || Some(self.path.with_extension("wit")).filter(|wit| self.path.is_file() && wit.is_file());
         self.wit.clone().or_else(sibling).unwrap_or_else(|| dir.join("wit"))
     }
 
     /// Returns the path of the component to write.
-    fn target_path(&self, built: &BuiltFile) -> PathBuf {
+    fn component_path(&self, built: &BuiltFile) -> PathBuf {
         let file = format!("{}.wasm", built.name);
         match &self.out {
             Some(out) if out.extension().is_some_and(|extension| extension == "wasm") => out.clone(),
@@ -267,7 +269,7 @@ impl Build {
         self.build_cache_dir(dir).join("target")
     }
 
-    /// Returns the cache directory. If the user has no home directory, it is in the target directory of the project.
+    /// Returns the cache directory. If the user has no home directory, the cache is in the target directory of the project.
     fn build_cache_dir(&self, dir: &Path) -> PathBuf {
         if let Some(cache_dir) = &self.cache_dir {
             return cache_dir.clone();
@@ -279,7 +281,7 @@ impl Build {
     }
 }
 
-/// The component or core module that a toolchain built, or that the source already is.
+/// The component or core module that a toolchain built, or that the source contains.
 #[derive(Debug)]
 struct BuiltFile {
     file: PathBuf,
@@ -287,8 +289,8 @@ struct BuiltFile {
     name: String,
     /// The directory that contains the default output directory.
     target_dir: PathBuf,
-    /// The target directory of cargo. Its lock prevents another build from replacing the file before it is read.
-    _cargo_target: Option<TargetDirectory>,
+    /// The target directory of cargo. Its lock prevents another build from replacing `file` before this build reads it.
+    _cargo_target_dir: Option<TargetDirectory>,
 }
 
 impl BuiltFile {
@@ -298,15 +300,15 @@ impl BuiltFile {
             file,
             name,
             target_dir: target_dir(dir),
-            _cargo_target: None,
+            _cargo_target_dir: None,
         }
     }
 }
 
-/// Returns the target directory of a project that is not a cargo package.
+/// Returns the directory that cargo's variable `CARGO_TARGET_DIR` sets or, if it is not set, `target` in `dir`.
 #[expect(
     clippy::disallowed_methods,
-    reason = "cargo's own variable, so that all plugins of a build are in one directory"
+    reason = "with the variable of cargo, plugins in all languages are in one directory"
 )]
 fn target_dir(dir: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| dir.join("target"), PathBuf::from)

@@ -1,8 +1,8 @@
-//! Kills a program of a build together with the programs that it started.
+//! Kills a program of a build, and the programs that it started.
 
 use tokio::process::Child;
 
-/// The process group of a program, which contains the programs that it started. It is killed on drop.
+/// The process group of a program, which contains the programs that it started. Dropping this value kills the group.
 pub(super) struct ProcessGroup {
     #[cfg(unix)]
     id: Option<rustix::process::Pid>,
@@ -10,7 +10,7 @@ pub(super) struct ProcessGroup {
 
 #[cfg(unix)]
 impl ProcessGroup {
-    /// Returns the group of a program that was started as the leader of its group.
+    /// Returns the group of a program that was started as a group leader.
     pub(super) fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self {
@@ -18,7 +18,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills the program, and those that it started and that have not left the group.
+    /// Kills all processes of the group. A process that has left the group is not killed.
     pub(super) fn kill(&self) {
         if let Some(id) = self.id {
             // The call fails if all processes of the group have exited.

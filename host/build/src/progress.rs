@@ -7,7 +7,7 @@ use std::fmt;
 pub enum BuildEvent<'a> {
     /// A step started, and the previous one ended.
     Step(&'a Step),
-    /// A program wrote this line, such as a compiler's diagnostic or a package manager's progress.
+    /// A program wrote this line, for example a compiler's diagnostic. A long line arrives in parts.
     Output(&'a str),
 }
 
@@ -19,7 +19,7 @@ pub enum BuildEvent<'a> {
 pub enum Step {
     /// `rustup` downloads the WebAssembly target.
     AddTarget,
-    /// This build waits for another one, which prepares the compiler or builds a package of the same name.
+    /// This build waits for another build, which sets up the compiler or builds a package of the same name.
     WaitForBuild,
     /// The system's package manager installs these packages.
     InstallPackages(Vec<String>),
@@ -31,7 +31,7 @@ pub enum Step {
     RunTool(String),
     /// The project's own build command runs.
     RunCommand(String),
-    /// A core module is wrapped into a component.
+    /// A core module is converted to a component.
     Componentize,
     /// The WIT is embedded in the component, doc comments included.
     EmbedWit,
@@ -57,7 +57,7 @@ impl fmt::Display for Step {
 
 /// A receiver of the progress events of a build. Every `Fn(BuildEvent)` that is `Send` and `Sync` implements it.
 ///
-/// It is called from the task that runs the build and must not block.
+/// A receiver is called from the task that runs the build, and must not block.
 pub trait Progress: Send + Sync {
     /// Handles one event.
     fn event(&self, event: BuildEvent<'_>);

@@ -1,4 +1,4 @@
-//! Creates new projects: directories with an example that can be built without a change.
+//! Creates new projects: directories with an example plugin that can be built without edits.
 
 use std::{
     fs, io,
@@ -9,12 +9,12 @@ use wit_parser::UnresolvedPackageGroup;
 
 use super::{BuildError, Language, ResolvedWit, language::update_bindings};
 
-/// Maximum length of a name, in characters.
+/// The maximum length of a project's name, in characters.
 const NAME_CHARS_MAX: usize = 50;
 
 /// A new project: a name, a language and a directory.
 ///
-/// The example has the same tools and the same test cases in every language.
+/// The example plugin has the same tools and the same test cases in every language.
 ///
 /// ```
 /// use toolwit_build::{Language, NewProject};
@@ -39,8 +39,8 @@ pub struct NewProject {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProjectError {
-    /// The last part of the path cannot be the name of a plugin.
-    #[error("`{name}` is not a name for a plugin: {reason}")]
+    /// The last component of the path is not a valid name for a plugin.
+    #[error("`{name}` is not a valid name for a plugin: {reason}")]
     Name {
         /// The name.
         name: String,
@@ -63,13 +63,14 @@ pub enum ProjectError {
 /// A file of a template: its path, and its content with placeholders.
 type TemplateFile = (&'static str, &'static str);
 
+/// The files of a project in any language.
 const COMMON: [TemplateFile; 3] = [
     ("wit/plugin.wit", include_str!("../templates/common/plugin.wit")),
     ("tests.toml", include_str!("../templates/common/tests.toml")),
     (".gitignore", include_str!("../templates/common/gitignore")),
 ];
 const RUST: &[TemplateFile] = &[
-    // The template is not named `Cargo.toml`, because cargo would take its directory for a package.
+    // The template is not named `Cargo.toml`, because cargo would treat its directory as a package.
     ("Cargo.toml", include_str!("../templates/rust/manifest.toml")),
     ("src/lib.rs", include_str!("../templates/rust/lib.rs")),
 ];
@@ -101,8 +102,8 @@ const GO: &[TemplateFile] = &[
 const ZIG: &[TemplateFile] = &[("plugin.zig", include_str!("../templates/zig/plugin.zig"))];
 
 impl NewProject {
-    /// Creates a description of a project in `dir`, and writes nothing. The last part of `dir` is the name of the
-    /// project. For `.`, this is the name of the current directory.
+    /// Describes a new project in `dir`, without writing files. The last component of `dir` is the name of the project.
+    /// For `.`, the project has the name of the current directory.
     ///
     /// # Errors
     ///
@@ -182,7 +183,7 @@ impl NewProject {
         }
     }
 
-    /// Replaces the placeholders of a template by forms of the project's name.
+    /// Replaces the placeholders of a template by the project's name, in the spelling that each placeholder requires.
     fn fill_in(&self, template: &str) -> String {
         template
             .replace("{{name}}", &self.name)
@@ -191,7 +192,7 @@ impl NewProject {
     }
 }
 
-/// Returns the reason why a name cannot be that of a package in WIT and in each language, or `None` if it can.
+/// Returns the reason why a name is not valid for a package in WIT and in each language, or `None` if it is valid.
 fn name_problem(name: &str) -> Option<&'static str> {
     let is_word = |word: &str| {
         word.starts_with(|c: char| c.is_ascii_lowercase())
@@ -208,9 +209,9 @@ fn name_problem(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the last part of a path, made absolute if it has none.
+/// Returns the last component of a path or, if it has no name, of the absolute path.
 fn directory_name(dir: &Path) -> String {
-    // The path `.` has no last part.
+    // The path `.` has no file name.
     let absolute = std::path::absolute(dir).unwrap_or_default();
     let name = dir.file_name().or_else(|| absolute.file_name());
     name.unwrap_or_default().to_string_lossy().into_owned()
@@ -244,14 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn the_current_directory_has_a_name() {
+    fn a_project_in_the_current_directory_has_the_name_of_the_directory() {
         let current = std::env::current_dir().unwrap();
         let project = NewProject::new(".", Language::Go).unwrap();
         assert_eq!(Some(project.name()), current.file_name().unwrap().to_str());
     }
 
     #[test]
-    fn a_name_that_no_package_can_have_is_refused() {
+    fn a_name_that_is_not_valid_for_a_package_is_refused() {
         for name in [
             "",
             "Weather",
@@ -266,7 +267,7 @@ mod tests {
             "error-context",
         ] {
             let project = NewProject::new(Path::new("/nowhere").join(name), Language::C);
-            // With an empty name, the last part of the path is `nowhere`, which is a valid name.
+            // With an empty name, the last component of the path is `nowhere`, which is a valid name.
             assert!(project.is_err() || name.is_empty(), "{name}");
         }
         assert!(NewProject::new("/", Language::C).is_err());

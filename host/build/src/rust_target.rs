@@ -1,8 +1,8 @@
 //! Finds a toolchain with the Rust target `wasm32-wasip2`, or installs the target.
 //!
-//! These are tried in order: the toolchain that cargo would use in the directory; a sysroot of an earlier build;
-//! `rustup target add`; and on Debian, a new sysroot. An existing sysroot takes precedence over rustup, so that an
-//! offline machine does not wait for the network at each build.
+//! A build tries in order: the toolchain that cargo would use in the project's directory; the [`WasmSysroot`] of an
+//! earlier build; `rustup target add`; and on Debian, a new [`WasmSysroot`]. An existing sysroot takes precedence over
+//! rustup, so that an offline machine does not wait for the network at each build.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +15,7 @@ use super::{
     BuildError, Progress, Silent, Step, TARGET,
     command::{Stdout, run, run_to_success},
     debian,
-    environment::{for_project, for_system, for_user, program},
+    environment::{program, use_default_toolchain, use_project_toolchain, use_system_toolchain},
     linkers::Linkers,
     wasm_sysroot::WasmSysroot,
 };
@@ -32,7 +32,7 @@ const RUSTUP_LIMIT: Duration = Duration::from_secs(180);
 /// A Rust toolchain (cargo and rustc) that supports the target.
 #[derive(Clone, Debug)]
 pub(super) enum RustToolchain {
-    /// The toolchain on `PATH`.
+    /// The toolchain of the cargo on `PATH`.
     Installed,
     /// Debian's toolchain with a sysroot that Toolwit built.
     Debian(WasmSysroot),
@@ -70,9 +70,9 @@ impl RustToolchain {
             Self::Debian(sysroot) => Command::new(sysroot.cargo()),
         };
         match self {
-            Self::Installed => for_project(&mut command, dir),
+            Self::Installed => use_project_toolchain(&mut command, dir),
             Self::Debian(sysroot) => {
-                for_system(&mut command, Some(&sysroot.linker_dir()));
+                use_system_toolchain(&mut command, Some(&sysroot.linker_dir()));
                 command.current_dir(dir).env("RUSTC", sysroot.rustc());
             }
         }
@@ -89,7 +89,7 @@ impl RustToolchain {
 /// output cannot be read, [`BuildError::TimedOut`] if it takes more than ten seconds.
 pub async fn cargo_version() -> Result<String, BuildError> {
     let mut cargo = program("cargo");
-    for_user(&mut cargo);
+    use_default_toolchain(&mut cargo);
     cargo.arg("--version");
     let finished = run_to_success(cargo, Stdout::Collect, VERSION_LIMIT, &Silent).await?;
     Ok(finished.stdout.trim().to_owned())
@@ -100,14 +100,14 @@ pub async fn cargo_version() -> Result<String, BuildError> {
 struct Rustc {
     host: String,
     sysroot: PathBuf,
-    target_library: PathBuf,
+    target_libdir: PathBuf,
 }
 
 impl Rustc {
     /// Queries the compiler that cargo would use in `dir`.
     async fn query(dir: &Path) -> Result<Self, BuildError> {
         let mut rustc = program("rustc");
-        for_project(&mut rustc, dir);
+        use_project_toolchain(&mut rustc, dir);
         rustc.args(["--target", TARGET]);
         rustc.args([
             "--print",
@@ -125,12 +125,12 @@ impl Rustc {
         Ok(Self {
             host: next_line().to_owned(),
             sysroot: next_line().into(),
-            target_library: next_line().into(),
+            target_libdir: next_line().into(),
         })
     }
 
     fn has_target(&self) -> bool {
-        self.target_library.is_dir()
+        self.target_libdir.is_dir()
     }
 
     /// Returns the directory of the toolchain's private programs.
@@ -142,12 +142,12 @@ impl Rustc {
 /// Adds the target to the toolchain of `dir`, or returns the reason for the failure.
 async fn add_with_rustup(dir: &Path, progress: &dyn Progress) -> Result<(), String> {
     let mut rustup = program("rustup");
-    for_project(&mut rustup, dir);
+    use_project_toolchain(&mut rustup, dir);
     rustup.env_remove("RUST_BACKTRACE").args(["target", "add", TARGET]);
     progress.step(Step::AddTarget);
-    // Diagnostics such as a missing network are hidden, because Debian's packages may still provide the target.
+    // The diagnostics, for example of a missing network, are hidden, because Debian's packages may still provide the target.
     match run(rustup, Stdout::Stream, RUSTUP_LIMIT, &Silent).await {
-        Err(BuildError::Start { .. }) => Err("there is no `rustup`".to_owned()),
+        Err(BuildError::Start { .. }) => Err("`rustup` is not installed".to_owned()),
         Err(error) => Err(error.to_string()),
         Ok(finished) if !finished.status.success() => Err(match first_error(&finished.diagnostics) {
             Some(error) => format!("`rustup target add` failed: {error}"),

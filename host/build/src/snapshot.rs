@@ -1,4 +1,4 @@
-//! Detects changes of a project's source.
+//! Detects changes to the source files of a project.
 
 use std::{
     fs, io,
@@ -6,20 +6,21 @@ use std::{
     time::SystemTime,
 };
 
-/// The names of directories of build outputs and installed packages, which are not source.
-const OUTPUTS: [&str; 3] = ["target", "node_modules", "__pycache__"];
+/// The names of directories that contain build outputs or installed packages. They are not source.
+const IGNORED_DIRS: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
-/// Maximum number of files that are compared. In a project with more files, changes of further files are not detected.
+/// The maximum number of files that are compared. Changes to further files are not detected.
 const FILES_MAX: usize = 10_000;
 
 /// The files of a project with their sizes and modification times.
 ///
-/// Two snapshots of a project are equal if none of these files was saved in between.
+/// Two snapshots of a project are equal if no file was saved, added or removed in between.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceSnapshot(Vec<(PathBuf, u64, Option<SystemTime>)>);
 
 impl SourceSnapshot {
-    /// Lists the files in `dir` and its subdirectories, except hidden files and build outputs. Links are not followed.
+    /// Lists the files in `dir` and its subdirectories, except hidden files and build outputs. Symbolic links are not
+    /// followed.
     ///
     /// # Errors
     ///
@@ -33,14 +34,14 @@ impl SourceSnapshot {
             let entries = match fs::read_dir(&dir) {
                 Ok(entries) => entries,
                 Err(error) if is_root => return Err(error),
-                Err(_removed) => continue,
+                Err(_unreadable) => continue,
             };
             is_root = false;
             for entry in entries.flatten() {
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
                 let Ok(metadata) = entry.metadata() else { continue };
-                if name.starts_with('.') || OUTPUTS.contains(&&*name) {
+                if name.starts_with('.') || IGNORED_DIRS.contains(&&*name) {
                     continue;
                 }
                 if metadata.is_dir() {

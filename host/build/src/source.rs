@@ -1,4 +1,4 @@
-//! Detects the kind of project in a plugin's directory, which decides how it is built.
+//! Detects the kind of project in a plugin's directory. The kind decides how the plugin is built.
 
 use std::{
     fs, io,
@@ -14,7 +14,7 @@ const CONFIGURATION: &str = "toolwit.toml";
 
 /// The source of a component in a directory.
 ///
-/// If a directory has several sources, the first of these counts: the `[build]` table of a `toolwit.toml`, a
+/// If a directory contains several sources, the first in this order is used: the `[build]` table of a `toolwit.toml`, a
 /// `Cargo.toml`, the entry file of another language, a `.wasm` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -25,9 +25,9 @@ pub enum Source {
     Command(BuildCommand),
     /// A project in a language other than Rust, which is recognized by its entry file.
     Language(Language),
-    /// A component that another tool has built. Only the WIT next to it is embedded.
+    /// A component that another tool has built. The build only embeds the WIT.
     Component(PathBuf),
-    /// A core module next to the WIT that it implements. It is converted to a component.
+    /// A core module that another tool has built. The build converts it to a component and embeds the WIT.
     CoreModule(PathBuf),
 }
 
@@ -44,7 +44,7 @@ pub enum Source {
 pub struct BuildCommand {
     /// The program and its arguments. The program runs in the project's directory, without a shell.
     pub command: Vec<String>,
-    /// The component or core module that the command writes, relative to the directory.
+    /// The path of the component or core module that the command writes, relative to the project's directory.
     pub output: PathBuf,
 }
 
@@ -66,7 +66,7 @@ impl Source {
         if dir.join("Cargo.toml").is_file() {
             return Ok(Self::Cargo);
         }
-        match Language::find(dir).as_slice() {
+        match Language::all_in_directory(dir).as_slice() {
             [] => {}
             [language] => return Ok(Self::Language(*language)),
             several => {
@@ -111,7 +111,7 @@ impl Source {
 impl BuildCommand {
     /// Reads the table from a file. Returns `None` if the file does not exist or has no such table.
     fn read(path: &Path) -> Result<Option<Self>, BuildError> {
-        /// The part of the file that a build reads. Its other tables belong to other commands.
+        /// The table of the file that a build reads. Other commands use the other tables.
         #[derive(Deserialize)]
         struct Configuration {
             build: Option<BuildCommand>,
@@ -157,8 +157,8 @@ fn wasm_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
-    /// Creates a directory with these files.
-    fn dir(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    /// Creates a project directory with these files.
+    fn project(files: &[(&str, &[u8])]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (name, bytes) in files {
             fs::write(dir.path().join(name), bytes).unwrap();
@@ -171,8 +171,12 @@ mod tests {
 
     #[test]
     fn a_build_command_precedes_a_cargo_package_which_precedes_a_file() {
-        let command = b"[build]\ncommand = [\"make\"]\noutput = \"out.wasm\"\n[other]\nkey = 1\n".as_slice();
-        let project = dir(&[("toolwit.toml", command), ("Cargo.toml", b""), ("a.wasm", COMPONENT)]);
+        let configuration = b"[build]\ncommand = [\"make\"]\noutput = \"out.wasm\"\n[other]\nkey = 1\n".as_slice();
+        let project = project(&[
+            ("toolwit.toml", configuration),
+            ("Cargo.toml", b""),
+            ("a.wasm", COMPONENT),
+        ]);
         let Source::Command(build) = Source::find(project.path()).unwrap() else {
             panic!("another source")
         };
@@ -192,8 +196,8 @@ mod tests {
     }
 
     #[test]
-    fn the_entry_file_shows_the_language_and_several_are_refused() {
-        let project = dir(&[("app.py", b""), ("old.wasm", COMPONENT)]);
+    fn the_entry_file_selects_the_language_and_several_languages_are_refused() {
+        let project = project(&[("app.py", b""), ("old.wasm", COMPONENT)]);
         assert_eq!(
             Source::find(project.path()).unwrap(),
             Source::Language(Language::Python)
@@ -206,23 +210,23 @@ mod tests {
 
     #[test]
     fn core_modules_are_detected_and_text_is_refused() {
-        let module = dir(&[("a.wasm", MODULE)]);
+        let module = project(&[("a.wasm", MODULE)]);
         assert_eq!(
             Source::find(module.path()).unwrap(),
             Source::CoreModule(module.path().join("a.wasm"))
         );
-        let text = dir(&[("a.wasm", b"(component)")]);
+        let text = project(&[("a.wasm", b"(component)")]);
         assert!(matches!(Source::find(text.path()), Err(BuildError::NotWasm { .. })));
     }
 
     #[test]
     fn a_missing_or_ambiguous_source_is_refused_with_the_files_found() {
-        let empty = dir(&[("README.md", b"")]);
+        let empty = project(&[("README.md", b"")]);
         let error = Source::find(empty.path()).unwrap_err();
         assert!(error.to_string().contains("no `Cargo.toml`"), "{error}");
         assert!(error.suggestion().is_some());
 
-        let ambiguous = dir(&[("b.wasm", COMPONENT), ("a.wasm", MODULE)]);
+        let ambiguous = project(&[("b.wasm", COMPONENT), ("a.wasm", MODULE)]);
         let error = Source::find(ambiguous.path()).unwrap_err();
         assert!(error.to_string().ends_with("a.wasm, b.wasm"), "{error}");
 
@@ -232,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_misspelt_build_table_is_reported_with_its_line() {
-        let misspelt = dir(&[("toolwit.toml", b"[build]\ncommand = [\"make\"]\noutputs = \"a.wasm\"\n")]);
+        let misspelt = project(&[("toolwit.toml", b"[build]\ncommand = [\"make\"]\noutputs = \"a.wasm\"\n")]);
         let error = Source::find(misspelt.path()).unwrap_err().to_string();
         assert!(error.contains("line 3") && error.contains("outputs"), "{error}");
     }

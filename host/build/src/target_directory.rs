@@ -16,7 +16,7 @@ use super::{BuildError, Progress, TARGET, blocking::blocking, wasm_sysroot::Lock
 pub(super) struct TargetDirectory {
     /// The path for cargo's `--target-dir`.
     pub(super) path: PathBuf,
-    /// Excludes builds of packages of the same name: cargo gives their components the same path.
+    /// Prevents concurrent builds of packages with the same name, because cargo gives their components the same path.
     _lock: Option<Lock>,
 }
 
@@ -29,8 +29,8 @@ impl TargetDirectory {
         }
     }
 
-    /// Returns the shared directory `path` for a build of the package in `dir`. Waits until no other build uses it for
-    /// a package of this name.
+    /// Returns the shared directory `path` for a build of the package `name` in `dir`. Waits until no other build uses
+    /// the directory for a package of this name.
     pub(super) async fn shared(
         path: &Path,
         name: &str,
@@ -40,7 +40,8 @@ impl TargetDirectory {
         let package_dir = path.join("packages").join(name);
         let lock = Lock::acquire(&package_dir, progress).await?;
         let (target, name, dir) = (path.to_owned(), name.to_owned(), dir.to_owned());
-        let prepare = move || take_over(&target, &package_dir, &name, &dir).map_err(BuildError::file("write", &target));
+        let prepare =
+            move || record_owner(&target, &package_dir, &name, &dir).map_err(BuildError::file("write", &target));
         blocking(prepare).await?;
         Ok(Self {
             path: path.to_owned(),
@@ -49,9 +50,9 @@ impl TargetDirectory {
     }
 }
 
-/// Records the package in `dir` as the owner of the components with its name. If another package owned them, deletes
-/// them: otherwise cargo would use them as the components of this package.
-fn take_over(target: &Path, package_dir: &Path, name: &str, dir: &Path) -> io::Result<()> {
+/// Records that the components of packages called `name` belong to the package in `dir`. If they belonged to another
+/// package, deletes them. Otherwise, cargo would use them as the components of the package in `dir`.
+fn record_owner(target: &Path, package_dir: &Path, name: &str, dir: &Path) -> io::Result<()> {
     let owner_file = package_dir.join("owner");
     let new_owner = dir.to_string_lossy();
     if fs::read_to_string(&owner_file).is_ok_and(|owner| owner == new_owner) {
@@ -62,7 +63,7 @@ fn take_over(target: &Path, package_dir: &Path, name: &str, dir: &Path) -> io::R
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error),
     };
-    // The directory also contains files of cargo, such as `CACHEDIR.TAG`.
+    // The directory also contains files that are not profiles, such as `CACHEDIR.TAG`.
     for profile in profiles.iter().filter(|profile| profile.path().is_dir()) {
         for stem in [name.to_owned(), name.replace('-', "_")] {
             let file = profile.path().join("deps").join(stem).with_added_extension("wasm");
@@ -81,24 +82,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_package_never_takes_the_component_of_another_one_of_its_name() {
+    fn the_component_of_another_package_with_the_same_name_is_deleted() {
         let target = tempfile::tempdir().unwrap();
         let package_dir = target.path().join("packages/my-guest");
         let deps = target.path().join(TARGET).join("plugin/deps");
         fs::create_dir_all(&package_dir).unwrap();
         fs::create_dir_all(&deps).unwrap();
         fs::write(target.path().join(TARGET).join("CACHEDIR.TAG"), "").unwrap();
-        let take = |dir: &str| take_over(target.path(), &package_dir, "my-guest", Path::new(dir)).unwrap();
-        let components = || fs::read_dir(&deps).unwrap().count();
-        take("/one");
+        let record = |dir: &str| record_owner(target.path(), &package_dir, "my-guest", Path::new(dir)).unwrap();
+        let file_count = || fs::read_dir(&deps).unwrap().count();
+        record("/one");
         for file in ["my_guest.wasm", "my-guest.wasm", "libwit_bindgen.rlib"] {
             fs::write(deps.join(file), "").unwrap();
         }
-        take("/one");
-        assert_eq!(components(), 3, "its own component stays");
-        take("/other");
-        assert_eq!(components(), 1, "the dependencies stay");
-        take("/other");
-        take("/one");
+        record("/one");
+        assert_eq!(file_count(), 3, "the component of the same package stays");
+        record("/other");
+        assert_eq!(file_count(), 1, "only the dependency stays");
+        record("/other");
+        record("/one");
     }
 }

@@ -1,4 +1,4 @@
-//! Reads a project's WIT, and embeds it in the component.
+//! Reads a project's WIT, and embeds the WIT in the component.
 
 use std::{
     fmt,
@@ -10,7 +10,7 @@ use wit_parser::{PackageId, PackageName, Resolve, WorldId};
 
 use toolwit_sections::{SectionError, WIT_SECTION, replace_custom_sections};
 
-/// The namespace of WASI. Packages in this namespace are not embedded, because the host has them.
+/// The namespace of WASI. Packages in this namespace are not embedded, because the host has its own copies of them.
 const WASI_NAMESPACE: &str = "wasi";
 
 /// An error of reading or encoding WIT.
@@ -25,7 +25,7 @@ pub enum WitError {
         /// The parser's message. For a syntax error, it contains file, line, column and the source text.
         message: String,
     },
-    /// The parser panicked.
+    /// The parser library panicked while it parsed or merged WIT.
     #[error("the WIT in `{}` makes the parser fail", .path.display())]
     ParserFailed {
         /// The file or directory that was read.
@@ -80,7 +80,7 @@ impl ResolvedWit {
                 Ok((package, _)) => Ok(Self { resolve, package }),
                 Err(error) => {
                     let rendered = resolve.render_error(&error);
-                    // The outer layers contain only the directory that was being read.
+                    // The outer layers of the error only name the directory that was being read.
                     let layers = error.chain().count();
                     let outer_layers: String = error
                         .chain()
@@ -97,7 +97,7 @@ impl ResolvedWit {
         }
     }
 
-    /// Parses a WIT text that contains its dependencies as nested packages. `path` is for messages.
+    /// Parses a WIT text that contains its dependencies as nested packages. `path` appears only in errors.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, WitError> {
         let parsed = catch_unwind(AssertUnwindSafe(|| {
             let mut resolve = Resolve::default();
@@ -115,8 +115,8 @@ impl ResolvedWit {
         }
     }
 
-    /// Adds the interfaces and worlds of another WIT. [`package`](Self::package) stays the same. `path` is for
-    /// messages.
+    /// Adds the packages of another WIT, and merges packages of the same name. [`package`](Self::package) stays the same.
+    /// `path` appears only in errors.
     pub(super) fn merge(&mut self, path: &Path, addition: Self) -> Result<(), WitError> {
         let merged = catch_unwind(AssertUnwindSafe(|| {
             let mut resolve = self.resolve.clone();
@@ -138,7 +138,7 @@ impl ResolvedWit {
         }
     }
 
-    /// Returns all packages: the project's own and its dependencies.
+    /// Returns all packages: the project's own package and its dependencies.
     #[must_use]
     pub fn resolve(&self) -> &Resolve {
         &self.resolve
@@ -178,7 +178,7 @@ impl ResolvedWit {
             let encode_error = |message| WitError::Encode { message };
             match encoded {
                 Ok(encoded) => encoded.map_err(|error| encode_error(format!("{error:#}"))),
-                Err(_panic) => Err(encode_error("the encoder failed".to_owned())),
+                Err(_panic) => Err(encode_error("the encoder panicked".to_owned())),
             }
         };
         self.packages_to_embed().into_iter().rev().map(encode).collect()
@@ -209,12 +209,12 @@ impl fmt::Debug for ResolvedWit {
     }
 }
 
-/// Appends WIT to a component. Replaces WIT that an earlier call appended.
+/// Appends WIT to a component, in custom sections named [`WIT_SECTION`]. Replaces WIT that an earlier call appended.
 ///
-/// All other bytes stay the same, and tools that do not know the section skip it. Each section [`WIT_SECTION`] contains
-/// one WIT package in the binary form that [`wit_component::decode`] reads. The last section contains the project's own
-/// package. The binary form of a package contains only the docs of its own items, so its dependencies, except WASI,
-/// precede it.
+/// All other bytes stay the same, and other tools skip the sections. Each section contains one WIT package in the binary
+/// form that [`wit_component::decode`] reads. The last section contains the project's own package. The sections of its
+/// dependencies, except WASI, come first. They are needed because the binary form of a package contains only the docs of
+/// its own items.
 ///
 /// # Errors
 ///
@@ -239,7 +239,7 @@ pub enum EmbedError {
     /// The WIT cannot be encoded in binary form.
     #[error(transparent)]
     Wit(#[from] WitError),
-    /// The section cannot be added to the bytes.
+    /// The sections cannot be added to the component.
     #[error(transparent)]
     Section(#[from] SectionError),
 }

@@ -10,11 +10,11 @@ use wasmparser::{Parser, Payload};
 
 use super::{ResolvedWit, WitError};
 
-/// Returns the WIT packages in the core modules of a component. Texts of one package are merged. `path` is for
-/// messages.
+/// Returns the WIT packages in the core modules of a component. Texts of one package are merged. `path` is the
+/// path of the component, for error messages.
 ///
 /// # Errors
-/// [`WitError`] if a text is not valid, or two texts of one package contradict each other.
+/// [`WitError`] if a text cannot be parsed, or two texts of one package cannot be merged.
 pub(super) fn read(path: &Path, component: &[u8]) -> Result<Vec<ResolvedWit>, WitError> {
     let mut packages: Vec<ResolvedWit> = Vec::new();
     for payload in Parser::new(0).parse_all(component) {
@@ -41,49 +41,50 @@ pub(super) fn read(path: &Path, component: &[u8]) -> Result<Vec<ResolvedWit>, Wi
 mod tests {
     use super::*;
 
-    /// Returns a component with a core module that contains these texts.
-    fn component(texts: &[&str]) -> Vec<u8> {
-        let data: String = texts
+    /// Returns a component with a core module. The module's custom section contains the WIT texts, each with a zero byte
+    /// at the end.
+    fn component_with(wit_texts: &[&str]) -> Vec<u8> {
+        let section_data: String = wit_texts
             .iter()
             .map(|text| format!("{text}\\00").replace('"', "\\\""))
             .collect();
-        let text = format!(r#"(component (core module (@custom "{WIT_SOURCE_SECTION}" "{data}")))"#);
-        wat::parse_str(text).unwrap()
+        let component = format!(r#"(component (core module (@custom "{WIT_SOURCE_SECTION}" "{section_data}")))"#);
+        wat::parse_str(component).unwrap()
     }
 
-    fn read_texts(texts: &[&str]) -> Result<Vec<ResolvedWit>, WitError> {
-        read(Path::new("weather.wasm"), &component(texts))
+    fn read_texts(wit_texts: &[&str]) -> Result<Vec<ResolvedWit>, WitError> {
+        read(Path::new("weather.wasm"), &component_with(wit_texts))
     }
 
     #[test]
     fn texts_of_one_package_become_one_package() {
-        let wit = read_texts(&[
+        let packages = read_texts(&[
             "package a:b; world f-tool { export f: func(); }",
             "package a:c; interface tides { h: func(); } world tides-plugin { export tides; }",
             "package a:b; interface weather { g: func(); } world weather-plugin { export weather; }",
-        ]);
-        let packages = wit.unwrap();
-        let [wit, other] = packages.as_slice() else {
+        ])
+        .unwrap();
+        let [weather, tides] = packages.as_slice() else {
             panic!("{packages:?}")
         };
-        assert_eq!(other.name().to_string(), "a:c");
-        let package = &wit.resolve().packages[wit.package()];
+        assert_eq!(tides.name().to_string(), "a:c");
+        let package = &weather.resolve().packages[weather.package()];
         assert_eq!((package.worlds.len(), package.interfaces.len()), (2, 1));
-        assert_eq!(wit.encode().unwrap().len(), 1);
+        assert_eq!(weather.encode().unwrap().len(), 1);
     }
 
     #[test]
-    fn component_without_the_section_has_no_wit() {
+    fn component_without_wit_texts_has_no_wit_packages() {
         assert!(read_texts(&[]).unwrap().is_empty());
         assert!(
-            read(Path::new("a"), &wat::parse_str("(component)").unwrap())
+            read(Path::new("a.wasm"), &wat::parse_str("(component)").unwrap())
                 .unwrap()
                 .is_empty()
         );
     }
 
     #[test]
-    fn invalid_text_is_refused_with_the_file() {
+    fn error_about_an_invalid_text_names_the_component() {
         let error = read_texts(&["package a:b; interface {"]).unwrap_err();
         assert!(error.to_string().contains("weather.wasm"), "{error}");
     }

@@ -8,7 +8,7 @@ use wit_component::DecodedWasm;
 
 use super::*;
 
-const ROOT: &str = "
+const WORDS_WIT: &str = "
     /// Counts words.
     package demo:words@0.2.0;
 
@@ -27,7 +27,7 @@ const ROOT: &str = "
     }
 ";
 
-const SHARED: &str = "
+const SHARED_WIT: &str = "
     package demo:shared@1.0.0;
 
     interface types {
@@ -39,9 +39,9 @@ const SHARED: &str = "
     }
 ";
 
-/// A component in the text format, with the exports of the world of [`ROOT`]. Its function returns a number instead of
-/// a span.
-const COMPONENT: &str = r#"(component
+/// A component in the text format, with the export of the world in [`WORDS_WIT`]. For simplicity, its function returns a
+/// number instead of a span: `embed_wit` does not compare the WIT with the component.
+const COMPONENT_WAT: &str = r#"(component
     (core module $m
         (func (export "count") (param i32 i32) (result i32) i32.const 7)
         (memory (export "memory") 1)
@@ -53,7 +53,7 @@ const COMPONENT: &str = r#"(component
     (export "demo:words/counting@0.2.0" (instance $counting)))"#;
 
 /// Creates a directory with these files.
-fn project(files: &[(&str, &str)]) -> TempDir {
+fn directory_with(files: &[(&str, &str)]) -> TempDir {
     let dir = TempDir::new().unwrap();
     for (path, text) in files {
         let path = dir.path().join(path);
@@ -63,14 +63,14 @@ fn project(files: &[(&str, &str)]) -> TempDir {
     dir
 }
 
-/// Returns the WIT of [`ROOT`] and [`SHARED`].
-fn words() -> ResolvedWit {
-    let dir = project(&[("wit/words.wit", ROOT), ("wit/deps/shared/types.wit", SHARED)]);
+/// Returns the package [`WORDS_WIT`] with its dependency [`SHARED_WIT`].
+fn resolved_words_wit() -> ResolvedWit {
+    let dir = directory_with(&[("wit/words.wit", WORDS_WIT), ("wit/deps/shared/types.wit", SHARED_WIT)]);
     ResolvedWit::read(&dir.path().join("wit")).unwrap()
 }
 
 /// Returns the contents of a component's top-level `toolwit:wit` sections, in order.
-fn embedded(component: &[u8]) -> Vec<Vec<u8>> {
+fn wit_sections(component: &[u8]) -> Vec<Vec<u8>> {
     let mut depth = 0;
     let mut sections = Vec::new();
     for payload in Parser::new(0).parse_all(component) {
@@ -95,8 +95,8 @@ fn decoded_package(bytes: &[u8]) -> (Resolve, PackageId) {
 
 #[test]
 fn docs_are_read_back_from_the_component() {
-    let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
-    let sections = embedded(&component);
+    let component = embed_wit(&wat::parse_str(COMPONENT_WAT).unwrap(), &resolved_words_wit()).unwrap();
+    let sections = wit_sections(&component);
     assert_eq!(sections.len(), 2);
 
     let (resolve, package) = decoded_package(&sections[1]);
@@ -112,8 +112,8 @@ fn docs_are_read_back_from_the_component() {
 
 #[test]
 fn docs_of_dependencies_are_read_back() {
-    let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
-    let (resolve, package) = decoded_package(&embedded(&component)[0]);
+    let component = embed_wit(&wat::parse_str(COMPONENT_WAT).unwrap(), &resolved_words_wit()).unwrap();
+    let (resolve, package) = decoded_package(&wit_sections(&component)[0]);
     let types = &resolve.interfaces[resolve.packages[package].interfaces["types"]];
     let span = &resolve.types[types.types["span"]];
     assert_eq!(span.docs.contents.as_deref(), Some("A part of a text."));
@@ -124,8 +124,8 @@ fn docs_of_dependencies_are_read_back() {
 }
 
 #[test]
-fn docs_of_all_packages_are_merged() {
-    let component = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
+fn printed_wit_has_the_docs_of_all_packages() {
+    let component = embed_wit(&wat::parse_str(COMPONENT_WAT).unwrap(), &resolved_words_wit()).unwrap();
     let printed = toolwit_sandbox::component_wit(&component).unwrap();
     for doc in [
         "/// Counts the words of a text.",
@@ -137,9 +137,9 @@ fn docs_of_all_packages_are_merged() {
 }
 
 #[test]
-fn other_tools_decode_the_component_as_before() {
-    let without_wit = wat::parse_str(COMPONENT).unwrap();
-    let with_wit = embed_wit(&without_wit, &words()).unwrap();
+fn embedded_wit_does_not_change_the_exports_that_other_tools_decode() {
+    let without_wit = wat::parse_str(COMPONENT_WAT).unwrap();
+    let with_wit = embed_wit(&without_wit, &resolved_words_wit()).unwrap();
     let exports = |bytes: &[u8]| match wit_component::decode(bytes).unwrap() {
         DecodedWasm::Component(resolve, world) => resolve.worlds[world]
             .exports
@@ -155,27 +155,27 @@ fn other_tools_decode_the_component_as_before() {
 
 #[test]
 fn embedding_is_idempotent() {
-    let once = embed_wit(&wat::parse_str(COMPONENT).unwrap(), &words()).unwrap();
-    assert_eq!(embed_wit(&once, &words()).unwrap(), once);
+    let once = embed_wit(&wat::parse_str(COMPONENT_WAT).unwrap(), &resolved_words_wit()).unwrap();
+    assert_eq!(embed_wit(&once, &resolved_words_wit()).unwrap(), once);
 }
 
 #[test]
 fn wasi_packages_are_not_embedded() {
     let root = "package demo:clock; world plugin { import wasi:clocks/wall@0.2.0; export now: func() -> u64; }";
     let wasi = "package wasi:clocks@0.2.0; interface wall { now: func() -> u64; }";
-    let dir = project(&[("wit/root.wit", root), ("wit/deps/clocks.wit", wasi)]);
+    let dir = directory_with(&[("wit/root.wit", root), ("wit/deps/clocks.wit", wasi)]);
     let wit = ResolvedWit::read(&dir.path().join("wit")).unwrap();
     assert_eq!(wit.encode().unwrap().len(), 1);
 }
 
 #[test]
-fn a_syntax_error_is_reported_with_its_position() {
-    let dir = project(&[(
+fn invalid_wit_is_reported_with_its_position() {
+    let dir = directory_with(&[(
         "wit/broken.wit",
         "package a:b;\ninterface i {\n  f: func(x: nope) -> u8;\n}\n",
     )]);
     let WitError::Invalid { message, .. } = ResolvedWit::read(&dir.path().join("wit")).unwrap_err() else {
-        panic!("another error")
+        panic!("the error is not `WitError::Invalid`")
     };
     assert!(message.contains("broken.wit:3:14"), "{message}");
     assert!(message.contains("nope"), "{message}");
@@ -183,7 +183,7 @@ fn a_syntax_error_is_reported_with_its_position() {
 
 #[test]
 fn a_missing_or_ambiguous_world_is_refused() {
-    let dir = project(&[("wit/w.wit", "package a:b; world one {} world two {}")]);
+    let dir = directory_with(&[("wit/w.wit", "package a:b; world one {} world two {}")]);
     let wit = ResolvedWit::read(&dir.path().join("wit")).unwrap();
     assert!(wit.world(Some("two")).is_ok());
     assert!(matches!(wit.world(Some("three")), Err(WitError::World { .. })));

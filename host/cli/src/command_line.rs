@@ -1,12 +1,13 @@
-//! The command line: global options, subcommands and the report of wrong usage.
+//! The command line: global options, subcommands, and the error after wrong usage.
 
 use std::ffi::{OsStr, OsString};
 
+use clap::Parser;
 use clap::error::ErrorKind as ClapErrorKind;
-use clap::{ArgAction, Args, Parser};
 
 use crate::commands::Command;
 use crate::exit::Exit;
+use crate::output::flags::OutputFlags;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer, Verbosity, write_stderr};
 use toolwit::tool::text::is_printable;
@@ -14,7 +15,7 @@ use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolwit demo                                           a scripted conversation, without a key or network
+  toolwit demo                                           run a conversation with a scripted model
   toolwit build greet --out tools                        build a plugin from source
   toolwit list --plugins tools                           list the tools of a plugin directory
   toolwit call add a=1 b=2 --plugins tools               call a tool without a model
@@ -44,36 +45,8 @@ pub(crate) struct CommandLine {
     pub(crate) command: Command,
 }
 
-/// The format and verbosity of the output.
-#[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputFlags {
-    /// Print JSON to standard output, also on failure
-    #[arg(long, global = true)]
-    json: bool,
-    /// Verbose diagnostics: resource usage and guest output (-vv: debug log)
-    #[arg(short, long, global = true, action = ArgAction::Count)]
-    verbose: u8,
-    /// Print nothing but errors to standard error
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    quiet: bool,
-}
-
-impl OutputFlags {
-    pub(crate) fn printer(self) -> Printer {
-        let format = if self.json { Format::Json } else { Format::Human };
-        let verbosity = match self.verbose {
-            _ if self.quiet => Verbosity::Quiet,
-            0 => Verbosity::Normal,
-            1 => Verbosity::Verbose,
-            _ => Verbosity::Debug,
-        };
-        Printer::new(format, verbosity)
-    }
-}
-
-/// Prints help or the version to standard output, or reports wrong usage. With `--json`, prints an error in each of
-/// these cases.
+/// Prints help or the version to standard output, or prints the error after wrong usage. With `--json`, help and version
+/// are errors too.
 pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let is_help = matches!(
         error.kind(),
@@ -92,12 +65,12 @@ pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) ->
         let error = if is_help {
             usage_error("help and version are not available as JSON", Some("remove `--json`"))
         } else {
-            from_clap(error)
+            from_clap_error(error)
         };
         let _ = Printer::new(Format::Json, Verbosity::Quiet).report_error(&error);
         return Exit::Usage;
     }
-    // An argument may be untrusted text, and the parser repeats it in the error.
+    // An argument can be untrusted text, and clap repeats it in the error. `Page` escapes control characters.
     let is_printable_argument =
         |argument: &OsString| argument.to_string_lossy().chars().all(|c| is_printable(c) && c != '\n');
     if arguments.iter().all(is_printable_argument) {
@@ -108,7 +81,7 @@ pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) ->
     Exit::Usage
 }
 
-/// Returns whether `--json` is among the arguments of a command line that could not be parsed.
+/// Returns whether a command line that could not be parsed contains `--json`.
 fn wants_json(arguments: &[OsString]) -> bool {
     arguments
         .iter()
@@ -117,9 +90,8 @@ fn wants_json(arguments: &[OsString]) -> bool {
         .any(|argument| argument == OsStr::new("--json"))
 }
 
-/// Converts an error of the parser. Its first paragraph becomes the message. Its tip, if it has one, becomes the
-/// suggestion.
-fn from_clap(error: &clap::Error) -> Error {
+/// Converts an error of clap. Its first paragraph becomes the message. Its tip, if it has one, becomes the suggestion.
+fn from_clap_error(error: &clap::Error) -> Error {
     let rendered = error.render().to_string();
     let paragraph: Vec<_> = rendered
         .lines()
@@ -144,14 +116,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn the_command_line_passes_the_checks_of_clap() {
         CommandLine::command().debug_assert();
     }
 
     #[test]
-    fn a_usage_error_keeps_message_and_tip_of_the_parser() {
+    fn a_usage_error_has_the_message_and_the_tip_of_clap() {
         let error = CommandLine::try_parse_from(["toolwit", "inspekt"]).unwrap_err();
-        let error = from_clap(&error);
+        let error = from_clap_error(&error);
         assert_eq!(error.message, "unrecognized subcommand 'inspekt'");
         assert_eq!(
             error.suggestion.as_deref(),

@@ -8,7 +8,7 @@ use toolwit::{Error, ErrorKind, Phase};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// Success.
+    /// The command succeeded.
     Success = 0,
     /// The tool or the model returned an error.
     Failed = 1,
@@ -16,9 +16,9 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A plugin could not be built or loaded.
     NotLoaded = 3,
-    /// A limit or a missing grant stopped the command.
+    /// An exceeded limit or a denied access stopped the command.
     Stopped = 4,
-    /// Interrupted by the user.
+    /// The user interrupted the command.
     Interrupted = 130,
 }
 
@@ -28,7 +28,7 @@ impl Exit {
         match (error.kind, error.phase) {
             (ErrorKind::Cancelled, _) => Self::Interrupted,
             (ErrorKind::Internal, _) => Self::Failed,
-            // Errors of a package have a plugin; errors of the command's own configuration do not.
+            // An error of a package names its plugin. An error of the command's own configuration does not.
             (ErrorKind::Configuration, Phase::Registry) if error.plugin.is_some() => Self::NotLoaded,
             (ErrorKind::Configuration, _) | (ErrorKind::Io, Phase::Registry) => Self::Usage,
             (ErrorKind::InvalidArguments | ErrorKind::UnknownTool | ErrorKind::MissingKey, _) => Self::Usage,
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_of_error_has_an_exit_code() {
+    fn kind_and_phase_of_an_error_decide_the_exit_code() {
         let cases = [
             (ErrorKind::Tool, Phase::Execute, 1),
             (ErrorKind::Trap, Phase::Execute, 1),
@@ -71,8 +71,8 @@ mod tests {
             (ErrorKind::Denied, Phase::Execute, 4),
             (ErrorKind::Cancelled, Phase::Execute, 130),
         ];
-        let of_package = Error::new(ErrorKind::Configuration, Phase::Registry, "it failed").with_plugin("a");
-        assert_eq!(Exit::of(&of_package) as u8, 3);
+        let package_error = Error::new(ErrorKind::Configuration, Phase::Registry, "it failed").with_plugin("a");
+        assert_eq!(Exit::of(&package_error) as u8, 3);
         for (kind, phase, number) in cases {
             let exit = Exit::of(&Error::new(kind, phase, "it failed"));
             assert_eq!(exit as u8, number, "{kind} in {phase}");

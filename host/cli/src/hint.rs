@@ -1,7 +1,7 @@
 //! Commands and options that fix an error of the library.
 //!
-//! The library names settings and APIs, because it does not know who embeds it. This module translates errors that
-//! several commands can cause into commands and options.
+//! The suggestions of the library name settings and APIs, because the library does not know the program that embeds it.
+//! This module replaces suggestions of errors that several commands can cause by hints with commands and options.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -17,24 +17,25 @@ use toolwit::store::StoreError;
 use toolwit::tool::{DeniedAccess, MissingGrant};
 use toolwit::{Error, ErrorKind};
 
-/// The hint for a host without packages.
+/// The hint for a plugin directory without packages.
 pub(crate) const NO_PACKAGES: &str =
     "the plugin directory has no `.wasm` file; `toolwit build DIR` builds one from source";
 
-/// Returns the entry of the table of limits for the limit that an error reports, if the error reports one.
+/// Returns the limit that an error reports as exceeded, if there is one.
 pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {
     let name = error.limit.as_ref()?.limit;
-    // The limits of a run have the text of their setting in the table, such as "`LoopLimits::calls_max`".
+    // A limit of a run has another name in errors than in the table of limits, such as `calls_max` and `CALLS_MAX`. The
+    // text of its setting in the table contains the name in errors: "`--calls`, `LoopLimits::calls_max`".
     let field = format!("LoopLimits::{name}`");
     let is_exceeded = |limit: &Limit| match limit.setting {
-        LimitSetting::Named(setting) => error.kind == ErrorKind::LoopLimit && setting.contains(&field),
-        _ => limit.name == name,
+        LimitSetting::Named(setting) if error.kind == ErrorKind::LoopLimit => setting.contains(&field),
+        _ => limit.name.eq_ignore_ascii_case(name),
     };
     all_limits().into_iter().find(is_exceeded)
 }
 
-/// Returns why the dynamic tools of a package are missing, with the command that discovers them as hint. `None` if none
-/// are missing.
+/// Returns the error that explains why dynamic tools of a package are missing. Its hint is the command that discovers
+/// them. `None` if no tools are missing.
 pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
     let error = package.discovery_error()?;
     let command = format!("`{}`", SuggestedCommand::new("refresh").operand(&package.name));
@@ -47,9 +48,9 @@ pub(crate) fn discovery_error(package: &Package) -> Option<Error> {
     Some(error.override_suggestion(hint))
 }
 
-/// Converts the error of a failed search for a tool, and adds the command or option that helps. If the tool's plugin
-/// has dynamic tools that are not discovered, returns the error of the discovery.
-pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
+/// Converts the error for a tool that was not found, and adds a hint with the command or option that helps. If the
+/// dynamic tools of the tool's plugin are not discovered, returns the [error of the discovery](discovery_error).
+pub(crate) fn convert_find_error(error: FindError, registry: &Registry) -> Error {
     let suggestion = match &error {
         FindError::Unknown { .. } if registry.packages().is_empty() => Some(NO_PACKAGES.to_owned()),
         FindError::Unknown { nearest, .. } if nearest.is_empty() => Some("`toolwit list` lists the tools".to_owned()),
@@ -73,8 +74,8 @@ pub(crate) fn find_error(error: FindError, registry: &Registry) -> Error {
     }
 }
 
-/// Converts the error of a failed `add`, and adds the option or command that fixes it.
-pub(crate) fn add_error(error: AddError) -> Error {
+/// Converts the error of `toolwit add`, and adds a hint with the option or command that fixes the error.
+pub(crate) fn convert_add_error(error: AddError) -> Error {
     let suggestion = match &error {
         AddError::NoComponent(_) => Some("`toolwit build DIR` builds one from source".to_owned()),
         AddError::NameTaken { .. } => Some("replace it with `--replace`".to_owned()),
@@ -99,15 +100,15 @@ pub(crate) fn add_error(error: AddError) -> Error {
 }
 
 /// Replaces the suggestion of an error by a hint with the command or option that fixes the error, if there is one.
-pub(crate) fn with_command(error: &Error) -> Cow<'_, Error> {
+pub(crate) fn with_fixing_hint(error: &Error) -> Cow<'_, Error> {
     match fixing_hint(error) {
         Some(hint) => Cow::Owned(error.clone().override_suggestion(hint)),
         None => Cow::Borrowed(error),
     }
 }
 
-/// Returns the hint that fixes an error: for its first denied access, or for a cause of a known type. `None` for
-/// other errors.
+/// Returns the hint that fixes an error: for the first denied access, or for a cause of one of the types below. `None`
+/// for other errors.
 fn fixing_hint(error: &Error) -> Option<String> {
     if error.kind == ErrorKind::Denied {
         return error.denied.first().map(denied_access_hint);
@@ -115,7 +116,7 @@ fn fixing_hint(error: &Error) -> Option<String> {
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(missing) = cause.downcast_ref::<MissingGrant>() {
-            return Some(required_value_hint(missing));
+            return Some(value_grant_hint(missing));
         }
         if let Some(required) = cause.downcast_ref::<LoginRequired>() {
             return Some(login_hint(required));
@@ -160,7 +161,8 @@ fn store_hint(error: &StoreError) -> &'static str {
     }
 }
 
-/// Returns the commands that give a plugin a value that it requires.
+/// Returns the hint for a value that a plugin needs and does not have. Its commands grant the value as a setting or a
+/// variable. If the plugin can send HTTP requests, further commands grant the value as a secret.
 pub(crate) fn missing_value_hint(plugin: &str, declared: &DeclaredCapabilities, value: &str) -> String {
     let mut hint = format!("`{}`", value_command(plugin, declared.value_grant_key(), value));
     if declared.has(Capability::Http) {
@@ -177,12 +179,13 @@ fn value_command(plugin: &str, key: &str, value: &str) -> SuggestedCommand {
     command.option(key, &format!("{value}=VALUE"))
 }
 
-fn required_value_hint(missing: &MissingGrant) -> String {
+/// Returns the hint for a call that was refused because a required value is not granted.
+fn value_grant_hint(missing: &MissingGrant) -> String {
     let command = value_command(&missing.plugin, &missing.key, &missing.value);
     format!("ask the user for it, then run `{command}`; `toolwit doctor` checks it")
 }
 
-/// Returns how to provide a missing secret. `None` if there is no hint for the source of the secret.
+/// Returns the hint that provides a missing secret. `None` if there is no hint for the source of the secret.
 pub(crate) fn missing_secret_hint(name: &str, source: SecretSource) -> Option<String> {
     match source {
         SecretSource::Store => {
@@ -206,8 +209,8 @@ pub(crate) fn denied_access_hint(denied: &DeniedAccess) -> String {
 pub(crate) fn grant_command(missing: &MissingGrant) -> SuggestedCommand {
     let MissingGrant { plugin, key, value } = missing;
     let (option, value) = match (key.as_str(), value.split_once(' ')) {
-        ("files", Some(("read", guest))) => ("read", format!("DIR::{}", directory_of(guest))),
-        ("files", Some((_, guest))) => ("write", format!("DIR::{}", directory_of(guest))),
+        ("files", Some(("read", path))) => ("read", format!("DIR::{}", directory_of(path))),
+        ("files", Some((_, path))) => ("write", format!("DIR::{}", directory_of(path))),
         ("config", _) => ("config", format!("{value}=VALUE")),
         ("tools", _) => ("tool", value.clone()),
         ("secret", Some((name, target))) => return secret_grant_command(plugin, name, target),
@@ -216,20 +219,20 @@ pub(crate) fn grant_command(missing: &MissingGrant) -> SuggestedCommand {
     SuggestedCommand::new("grant").operand(plugin).option(option, &value)
 }
 
-/// Returns the directory to grant for a path that a plugin used. A last name with an extension counts as a file and is
-/// left out, because files cannot be granted.
-fn directory_of(guest: &str) -> &str {
-    match guest.rsplit_once('/') {
+/// Returns the directory to grant for a path that a plugin used. Only directories can be granted. Therefore, a last
+/// segment with an extension is removed, because it probably names a file.
+fn directory_of(guest_path: &str) -> &str {
+    match guest_path.rsplit_once('/') {
         Some((directory, name)) if name.trim_start_matches('.').contains('.') => match directory {
             "" => "/",
             directory => directory,
         },
-        _ => guest,
+        _ => guest_path,
     }
 }
 
-/// Returns the command that grants a secret for HTTP requests. `target` has the host and, after a space, the part of
-/// the request that carries the secret, which is `bearer` by default.
+/// Returns the command that grants a secret for HTTP requests. `target` is the host that receives the secret. After a
+/// space, it can have the part of the request that carries the secret, by default `bearer`.
 fn secret_grant_command(plugin: &str, name: &str, target: &str) -> SuggestedCommand {
     let (host, placement) = target.split_once(' ').unwrap_or((target, "bearer"));
     let command = SuggestedCommand::new("grant").operand(plugin).option("secret", name);
@@ -240,9 +243,10 @@ fn secret_grant_command(plugin: &str, name: &str, target: &str) -> SuggestedComm
 mod tests {
     use super::*;
     use toolwit::Phase;
+    use toolwit::tool::ExceededLimit;
 
     #[test]
-    fn the_directory_of_a_file_is_suggested_for_a_grant() {
+    fn a_grant_is_suggested_for_the_directory_of_a_file() {
         for (path, directory) in [
             ("/notes/todo.md", "/notes"),
             ("/todo.md", "/"),
@@ -253,7 +257,6 @@ mod tests {
             assert_eq!(directory_of(path), directory);
         }
     }
-    use toolwit::tool::ExceededLimit;
 
     #[test]
     fn an_exceeded_limit_leads_to_its_option() {

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM.
+//! Handling of Ctrl-C and SIGTERM.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::output::printer::Printer;
 /// session.
 pub(crate) const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
-/// Returns a token that the first signal cancels. The second signal ends the process.
+/// Starts to handle signals. The first signal cancels the returned token. The second signal ends the process.
 ///
 /// # Errors
 /// If no signal handler can be installed.
@@ -35,35 +35,37 @@ pub(crate) fn listen(printer: Printer) -> io::Result<CancellationToken> {
     Ok(cancel)
 }
 
-/// Ctrl-C and SIGTERM of a session with many turns. The first Ctrl-C cancels the turn. A second one within
+/// Handles Ctrl-C and SIGTERM in a session with several turns. The first Ctrl-C cancels the turn. A second Ctrl-C within
 /// [`GRACE_PERIOD`], or SIGTERM, ends the session.
 pub(crate) struct TurnInterrupts {
     printer: Printer,
     /// Cancelled when the session ends.
     session_cancel: CancellationToken,
-    /// Whether a person is at the terminal. If so, a first Ctrl-C between two turns only prints a message.
+    /// Whether a person is at the terminal. If so, a first Ctrl-C between two turns only prints a message. Otherwise, it
+    /// ends the session.
     is_interactive: bool,
-    state: Mutex<TurnState>,
+    state: Mutex<InterruptState>,
 }
 
 #[derive(Default)]
-struct TurnState {
-    /// The token of the running turn.
+struct InterruptState {
+    /// The token of the running turn; `None` between two turns.
     turn_cancel: Option<CancellationToken>,
+    /// The time of the last Ctrl-C.
     last_interrupt: Option<Instant>,
 }
 
 /// The effect of a Ctrl-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Interruption {
-    /// The turn was cancelled.
-    Turn,
-    /// There was no turn to cancel, and the session continues.
-    Idle,
-    /// The session was ended.
-    Session,
-    /// The session was already ending, so the process ends at once.
-    Process,
+enum InterruptEffect {
+    /// The running turn was cancelled.
+    TurnCancelled,
+    /// No turn was running, and the session continues.
+    NoTurn,
+    /// The session was cancelled.
+    SessionCancelled,
+    /// The session was cancelled before, so the process must exit at once.
+    ProcessExit,
 }
 
 impl TurnInterrupts {
@@ -85,7 +87,7 @@ impl TurnInterrupts {
                 match signals.next().await {
                     Signal::Terminate => task_interrupts.session_cancel.cancel(),
                     Signal::Interrupt => {
-                        // Ends the line with the `^C` that the terminal shows.
+                        // The terminal shows `^C`. The line break ends that line.
                         let mut page = Page::new();
                         printer.message(page.end());
                         task_interrupts.ctrl_c();
@@ -105,20 +107,20 @@ impl TurnInterrupts {
         }
     }
 
-    /// Applies a Ctrl-C: a signal, or a key that a line editor has read.
+    /// Handles a Ctrl-C, which arrives as a signal or as a key that a line editor has read.
     pub(crate) fn ctrl_c(&self) {
         let text = match self.apply_interrupt(Instant::now()) {
-            Interruption::Turn => "turn interrupted; interrupt again to end the session",
-            Interruption::Idle => "interrupt again to end the session",
-            Interruption::Session => "session interrupted",
-            Interruption::Process => exit_immediately(),
+            InterruptEffect::TurnCancelled => "turn interrupted; interrupt again to end the session",
+            InterruptEffect::NoTurn => "interrupt again to end the session",
+            InterruptEffect::SessionCancelled => "session interrupted",
+            InterruptEffect::ProcessExit => exit_immediately(),
         };
         let mut page = Page::new();
         page.text(text).end();
         self.printer.message(&page);
     }
 
-    /// Begins a turn and returns its token. The end of the session also cancels the token.
+    /// Begins a turn and returns its token. A Ctrl-C cancels the token, and so does the end of the session.
     pub(crate) fn begin_turn(&self) -> CancellationToken {
         let turn_cancel = self.session_cancel.child_token();
         self.state.lock().unwrap_or_else(PoisonError::into_inner).turn_cancel = Some(turn_cancel.clone());
@@ -130,10 +132,10 @@ impl TurnInterrupts {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).turn_cancel = None;
     }
 
-    /// Applies a Ctrl-C that happened at the time `now`, and returns its effect.
-    fn apply_interrupt(&self, now: Instant) -> Interruption {
+    /// Applies a Ctrl-C at the time `now`, and returns its effect.
+    fn apply_interrupt(&self, now: Instant) -> InterruptEffect {
         if self.session_cancel.is_cancelled() {
-            return Interruption::Process;
+            return InterruptEffect::ProcessExit;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let last_interrupt = state.last_interrupt.replace(now);
@@ -142,17 +144,17 @@ impl TurnInterrupts {
             _ if is_second => {}
             Some(turn_cancel) => {
                 turn_cancel.cancel();
-                return Interruption::Turn;
+                return InterruptEffect::TurnCancelled;
             }
-            None if self.is_interactive => return Interruption::Idle,
+            None if self.is_interactive => return InterruptEffect::NoTurn,
             None => {}
         }
         self.session_cancel.cancel();
-        Interruption::Session
+        InterruptEffect::SessionCancelled
     }
 }
 
-/// A signal that ends a turn or the command.
+/// A signal that ends a turn, a session or the command.
 enum Signal {
     Interrupt,
     Terminate,
@@ -218,27 +220,27 @@ mod tests {
     }
 
     #[test]
-    fn first_interrupt_cancels_the_turn_and_a_second_soon_after_ends_the_session() {
+    fn first_interrupt_cancels_the_turn_and_a_second_within_the_grace_period_ends_the_session() {
         let interrupts = interrupts(true);
         let start = Instant::now();
         let turn = interrupts.begin_turn();
-        assert_eq!(interrupts.apply_interrupt(start), Interruption::Turn);
+        assert_eq!(interrupts.apply_interrupt(start), InterruptEffect::TurnCancelled);
         assert!(turn.is_cancelled() && !interrupts.session_cancel.is_cancelled());
         let later = start + GRACE_PERIOD;
         let turn = interrupts.begin_turn();
-        assert_eq!(interrupts.apply_interrupt(later), Interruption::Turn);
+        assert_eq!(interrupts.apply_interrupt(later), InterruptEffect::TurnCancelled);
         assert!(turn.is_cancelled() && !interrupts.session_cancel.is_cancelled());
-        assert_eq!(interrupts.apply_interrupt(later), Interruption::Session);
+        assert_eq!(interrupts.apply_interrupt(later), InterruptEffect::SessionCancelled);
         assert!(interrupts.session_cancel.is_cancelled());
-        assert_eq!(interrupts.apply_interrupt(later), Interruption::Process);
+        assert_eq!(interrupts.apply_interrupt(later), InterruptEffect::ProcessExit);
     }
 
     #[test]
     fn interrupt_between_turns_ends_a_session_without_a_person() {
         let start = Instant::now();
-        let person = interrupts(true);
-        assert_eq!(person.apply_interrupt(start), Interruption::Idle);
-        let script = interrupts(false);
-        assert_eq!(script.apply_interrupt(start), Interruption::Session);
+        let interactive = interrupts(true);
+        assert_eq!(interactive.apply_interrupt(start), InterruptEffect::NoTurn);
+        let from_script = interrupts(false);
+        assert_eq!(from_script.apply_interrupt(start), InterruptEffect::SessionCancelled);
     }
 }

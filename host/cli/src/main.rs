@@ -1,13 +1,13 @@
 //! The `toolwit` command.
 //!
 //! - [`command_line`] parses the global options and the subcommand.
-//! - [`input`] has the options that commands share, and reads files, standard input and the environment.
+//! - [`input`] defines the options that commands share, and reads files, standard input and the environment.
 //! - [`commands`] has a module per subcommand.
 //! - [`approval`] gets the approval of a call, from a person at the terminal or from another process.
 //! - [`output`] prints. Data goes to standard output, diagnostics to standard error. With `--json`, standard output
-//!   is exactly one JSON document, also on failure. Exceptions are `call --script`, which prints one for each call, and
-//!   commands whose output has a form of its own, such as `completions`.
-//! - [`hint`] turns errors of the library into commands and options that fix them.
+//!   is exactly one JSON document, also on failure. Exceptions are `call --script`, which prints one document per call,
+//!   and commands whose output is in another format, such as `completions`.
+//! - [`hint`] adds hints to errors of the library: the commands and options that fix them.
 //! - [`shell`] quotes the commands in hints.
 //! - [`exit`] defines the exit codes, [`failure`] the reasons why a command ends early.
 //! - [`interrupt`] cancels the command on Ctrl-C and SIGTERM.
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     };
     let printer = command_line.output.printer();
     let (layer, telemetry) = match telemetry::from_environment() {
-        Ok(telemetry) => telemetry,
+        Ok(layer_and_telemetry) => layer_and_telemetry,
         Err(error) => return finish(printer, Err(error.into())).into(),
     };
     logging::start(printer.verbosity(), layer);
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return finish(printer, Err(startup_error(error).into())).into(),
     };
-    let exit = runtime.block_on(telemetry.around(run_until_interrupted(command_line.command, printer)));
+    let exit = runtime.block_on(telemetry.export_spans_of(run_until_interrupted(command_line.command, printer)));
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     exit.into()
 }
@@ -83,21 +83,21 @@ async fn run_until_interrupted(command: Command, printer: Printer) -> Exit {
         cancel.cancelled().await;
         tokio::time::sleep(interrupt::GRACE_PERIOD).await;
     };
-    let outcome = tokio::select! {
+    let result = tokio::select! {
         biased;
-        outcome = command.run(printer, &cancel, CommandLine::command) => outcome,
+        result = command.run(printer, &cancel, CommandLine::command) => result,
         () = grace_period_end => Err(Error::new(ErrorKind::Cancelled, Phase::Execute, "interrupted").into()),
     };
-    match finish(printer, outcome) {
+    match finish(printer, result) {
         Exit::Success => Exit::Success,
         _ if cancel.is_cancelled() => Exit::Interrupted,
         exit => exit,
     }
 }
 
-/// Prints the failure of a command, if any, and returns its exit code.
-fn finish(printer: Printer, outcome: Result<Exit, Failure>) -> Exit {
-    let failure = match outcome {
+/// Prints the failure of a command, if any, and returns the exit code of the command.
+fn finish(printer: Printer, result: Result<Exit, Failure>) -> Exit {
+    let failure = match result {
         Ok(exit) => return exit,
         Err(failure) => failure,
     };

@@ -11,11 +11,11 @@ use std::fmt::{self, Display};
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) struct SuggestedCommand {
-    /// The program and the subcommand.
-    start: String,
-    /// Not quoted yet.
+    /// The program and the subcommand, already quoted.
+    program_and_subcommand: String,
+    /// The operands, not quoted yet.
     operands: Vec<String>,
-    /// Already quoted.
+    /// The options with their values, already quoted.
     options: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ impl SuggestedCommand {
     /// Creates a command without arguments, for a program that was started under another name.
     pub(crate) fn of_program(program: &str, subcommand: &'static str) -> Self {
         Self {
-            start: format!("{} {subcommand}", shell_word(program)),
+            program_and_subcommand: format!("{} {subcommand}", shell_word(program)),
             operands: Vec::new(),
             options: Vec::new(),
         }
@@ -60,12 +60,12 @@ impl Display for SuggestedCommand {
         } else {
             operands.chain(options).collect()
         };
-        f.write_str(&self.start)?;
+        f.write_str(&self.program_and_subcommand)?;
         words.iter().try_for_each(|word| write!(f, " {word}"))
     }
 }
 
-/// Returns a word for a shell, quoted if a shell could change it.
+/// Returns a word as a shell accepts it: in quotes, if a shell could interpret one of its characters.
 pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
     // A `#` at the start of a word begins a comment, and some shells look up a program after `=`.

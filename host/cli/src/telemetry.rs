@@ -1,4 +1,4 @@
-//! Export of spans to an OpenTelemetry collector, with the environment variables of OpenTelemetry.
+//! Export of spans to an OpenTelemetry collector. The environment variables of OpenTelemetry configure the export.
 
 #[cfg(feature = "otlp")]
 pub(crate) use enabled::from_environment;
@@ -20,23 +20,23 @@ mod enabled {
     const SERVICE: &str = "OTEL_SERVICE_NAME";
     const CONTENT: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
 
-    /// The exporter of a command. `None` if the environment has no endpoint.
+    /// The exporter of the spans of a command. `None` if the environment names no endpoint.
     pub(crate) struct Telemetry(Option<OtlpExporter>);
 
-    /// Creates the layer and the exporter that the environment describes.
+    /// Creates the layer that collects spans, and the exporter. Both do nothing if the environment names no endpoint.
     pub(crate) fn from_environment() -> Result<(impl Layer<Registry> + Send + Sync, Telemetry), Error> {
         let Some(endpoint) = variable(ENDPOINT).and_then(|endpoint| endpoint.into_string().ok()) else {
             return Ok((None, Telemetry(None)));
         };
         let mut options = OtlpOptions::new(endpoint);
-        let text = |name| variable(name).and_then(|value| value.into_string().ok());
-        if let Some(name) = text(SERVICE) {
+        let utf8_variable = |name| variable(name).and_then(|value| value.into_string().ok());
+        if let Some(name) = utf8_variable(SERVICE) {
             options = options.with_service_name(name);
         }
-        if text(CONTENT).is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        if utf8_variable(CONTENT).is_some_and(|value| value.eq_ignore_ascii_case("true")) {
             options = options.with_content();
         }
-        for header in text(HEADERS).unwrap_or_default().split(',') {
+        for header in utf8_variable(HEADERS).unwrap_or_default().split(',') {
             if let Some((name, value)) = header.split_once('=') {
                 options = options.with_header(name.trim(), value.trim());
             }
@@ -46,8 +46,8 @@ mod enabled {
     }
 
     impl Telemetry {
-        /// Runs a command, and sends the spans that it opened.
-        pub(crate) async fn around<T>(self, command: impl Future<Output = T>) -> T {
+        /// Runs a command, and sends the spans that it opened to the collector.
+        pub(crate) async fn export_spans_of<T>(self, command: impl Future<Output = T>) -> T {
             let running_exporter = self.0.map(OtlpExporter::spawn);
             let output = command.await;
             if let Some(running_exporter) = running_exporter {
@@ -65,16 +65,19 @@ mod disabled {
 
     use toolwit::Error;
 
-    /// The exporter without the feature `otlp`, which exports nothing.
+    /// The replacement of the exporter without the feature `otlp`. Exports nothing.
     pub(crate) struct Telemetry;
 
-    #[allow(clippy::unnecessary_wraps, reason = "the exporter can fail")]
+    #[allow(
+        clippy::unnecessary_wraps,
+        reason = "with the feature `otlp`, this function can fail"
+    )]
     pub(crate) fn from_environment() -> Result<(impl Layer<Registry> + Send + Sync, Telemetry), Error> {
         Ok((Identity::new(), Telemetry))
     }
 
     impl Telemetry {
-        pub(crate) async fn around<T>(self, command: impl Future<Output = T>) -> T {
+        pub(crate) async fn export_spans_of<T>(self, command: impl Future<Output = T>) -> T {
             command.await
         }
     }

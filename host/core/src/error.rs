@@ -27,9 +27,9 @@ pub enum ErrorKind {
     ToolUnavailable,
     /// The tool ran and failed.
     Tool,
-    /// The entity behind the tool is gone.
+    /// The entity of the tool no longer exists.
     EntityGone,
-    /// A list of dynamic tools or an object is invalid, so that it cannot become tools.
+    /// A component's list of dynamic tools is invalid, or an object or a facade has no tools.
     InvalidProvider,
     /// The bytes are not a valid component.
     MalformedComponent,
@@ -63,11 +63,11 @@ pub enum ErrorKind {
     HostCallBytes,
     /// The guest made too many or too deeply nested calls of tools.
     NestedCalls,
-    /// The guest holds too many host resources, or too much memory of the host in them. Or a blackboard is full.
+    /// The guest holds too many host resources, or these resources hold too much host memory. Or a blackboard is full.
     Resources,
     /// A file or a download is larger than allowed.
     FileBytes,
-    /// The host has no free slot for another instance, call or session. Or an earlier call in the same session still runs.
+    /// The host has no free slot for another instance, call or session. Or an earlier call in the same session is still running.
     Busy,
     /// A call would enter an instance that is already on the call stack.
     Reentrant,
@@ -75,11 +75,11 @@ pub enum ErrorKind {
     Cancelled,
     /// The grants, the approval policy, the approver or an interceptor do not allow the call or the access.
     Denied,
-    /// A key or another value that a plugin or a server needs is missing.
+    /// A secret or another configured value that a plugin or an MCP server needs is missing.
     MissingKey,
     /// The model, or the connection to it, failed.
     Model,
-    /// The loop reached one of its limits.
+    /// A run reached a limit of the agent loop.
     LoopLimit,
     /// A plugin could not be built from source.
     Build,
@@ -88,7 +88,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns whether a limit of a call, a file or the process caused the error. A limit of the loop is not one of them.
+    /// Returns whether a limit of a call, a file or the process caused the error. [`LoopLimit`](Self::LoopLimit) does not count.
     #[must_use]
     pub fn is_limit(self) -> bool {
         use ErrorKind::*;
@@ -151,12 +151,12 @@ impl fmt::Display for Phase {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExceededLimit {
-    /// The name of the limit in snake case, such as `memory_bytes_max`. [`all_limits`](crate::limits::all_limits) describes the
-    /// limits.
+    /// The name of the limit, such as `memory_bytes_max` or `VALIDATION_STEPS_MAX`. [`all_limits`](crate::limits::all_limits)
+    /// describes most limits, some of them under the name of their constant.
     pub limit: &'static str,
     /// The limit. Times are in milliseconds.
     pub max: u64,
-    /// The amount that was used or requested. It is `max` if the host does not count beyond the limit.
+    /// The amount that was used or requested. It is `max` or `max + 1` if the host does not count beyond the limit.
     pub used: u64,
 }
 
@@ -170,7 +170,7 @@ impl ExceededLimit {
 
 /// The error type of the library.
 ///
-/// It dereferences to its [`ErrorReport`] and serialises as one. The source is logged, never serialised.
+/// It dereferences to its [`ErrorReport`] and serialises as one. The source error is logged, but never serialised.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Error(Box<ErrorReport>);
@@ -187,7 +187,7 @@ pub struct ErrorReport {
     pub plugin: Option<String>,
     /// The tool, if one is involved.
     pub tool: Option<String>,
-    /// The innermost agent in which the error occurred, if it occurred in an agent that a tool runs.
+    /// The innermost agent in which the error occurred. `None` if the error did not occur in an agent that a tool runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The message: one sentence, lowercase, without full stop.
@@ -267,7 +267,7 @@ impl Error {
         self
     }
 
-    /// Replaces the suggestion. It is for a caller that knows more about the cause than the code that failed.
+    /// Replaces the suggestion. Use it in a caller that knows more about the cause than the code that failed.
     #[must_use]
     pub fn override_suggestion(mut self, suggestion: impl Into<String>) -> Self {
         self.0.suggestion = Some(suggestion.into());
@@ -295,14 +295,14 @@ impl Error {
         self
     }
 
-    /// Sets the source, for the log.
+    /// Sets the source error, for the log.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(Arc::from(source.into()));
         self
     }
 
-    /// Redacts the message, the suggestion, the details and the log. The source is replaced by its redacted text.
+    /// Redacts the message, the suggestion, the details and the log. Replaces the source error by its redacted text.
     pub fn redacted(mut self, redact_text: &dyn Fn(&str) -> String, redact_value: &dyn Fn(&mut Value)) -> Self {
         self.0.message = redact_text(&self.0.message);
         self.0.suggestion = self.0.suggestion.as_deref().map(redact_text);

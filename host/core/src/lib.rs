@@ -13,7 +13,7 @@
 //! | `artifact` | objects that a result carries in addition to its text, and their sinks |
 //! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks, deferred work |
 //! | `set` | [`ToolSet`], [`SharedToolSet`] and the messages of a conversation |
-//! | `decorator` | [`Decorator`]s around tools: timeouts, notes |
+//! | `decorator` | [`Decorator`]s, which change the behaviour of calls: timeouts, approvals, captured artifacts |
 //! | `interceptor` | [`Interceptor`]s, which decide about every call of a tool |
 //! | `approval` | [`Approvals`]: the policy of approvals, the approver, and the remembered answers |
 //! | `error` | [`Error`], its kind and its phase |
@@ -81,7 +81,7 @@ pub use set::{
 #[doc(hidden)]
 pub mod __private {
     pub use crate::entity::serialize_entity;
-    pub use crate::native::{FacadeContent, FacadeOwner, FacadePart, NoFacadeContent, run_blocking};
+    pub use crate::native::{FacadeContent, FacadeField, FacadeOwner, NoFacadeContent, run_blocking};
     pub use crate::{EffectClass, Error, FacadeObject, FacadeOutline, Rebinding, ToolMethod, ToolMethods};
     pub use {schemars, serde};
 }

@@ -1,8 +1,10 @@
-//! The HTTP client of all requests of the host: those to models, MCP servers, collectors and downloads.
+//! The HTTP client for all requests of the host: to models, MCP servers and telemetry collectors, and for downloads.
 //!
-//! The requests can contain keys. So the client of [`client_builder`] uses no proxy from the environment, follows no
-//! redirect and repeats nothing. Its TLS trusts the root certificates of the platform, and leaves the crypto provider
-//! of an embedder's process unchanged. [`is_loopback`] decides which servers may receive keys over plain HTTP.
+//! The requests can contain API keys. So the client of [`client_builder`] uses no proxy from the environment, follows no
+//! redirects and retries no requests. It trusts the root certificates of the platform. It does not install its crypto
+//! provider as the default of the process, because the embedding program chooses that default.
+//!
+//! [`is_loopback`] decides which servers may receive API keys over plain HTTP.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,9 +18,9 @@ use rustls_platform_verifier::BuilderVerifierExt;
 pub enum Encryption {
     /// All requests use `https`.
     Required,
-    /// Requests use `https` or `http`. The caller decides which addresses may be requested over `http`.
+    /// Requests use `https` or `http`. The caller decides which URLs may use `http`.
     Optional,
-    /// All requests use `http`. The root certificates of the platform are not needed, and not read.
+    /// All requests use `http`. The root certificates of the platform are not read.
     None,
 }
 
@@ -43,11 +45,11 @@ impl TlsError {
     pub const SUGGESTION: &str = "install the system's root certificates (the package `ca-certificates`)";
 }
 
-/// Returns the builder of a client that sends each request to the addressed server only, once. A caller adds headers
-/// and timeouts.
+/// Returns the builder of a client that sends each request once, and only to the server in its URL. The caller adds
+/// headers and timeouts.
 ///
 /// # Errors
-/// [`TlsError`].
+/// [`TlsError`] if TLS cannot be configured.
 pub fn client_builder(encryption: Encryption) -> Result<ClientBuilder, TlsError> {
     let builder = ClientBuilder::new()
         .tls_backend_preconfigured(tls_config(encryption)?)
@@ -99,7 +101,7 @@ mod tests {
     fn redirecting_server() -> (String, thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let serving = thread::spawn(move || {
+        let server = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut head = [0; 4096];
             let length = stream.read(&mut head).unwrap();
@@ -107,34 +109,34 @@ mod tests {
             stream.write_all(response.as_bytes()).unwrap();
             String::from_utf8_lossy(&head[..length]).into_owned()
         });
-        (url, serving)
+        (url, server)
     }
 
     #[tokio::test]
     async fn a_redirect_is_returned_and_not_followed() {
-        let (url, serving) = redirecting_server();
+        let (url, server) = redirecting_server();
         let client = client_builder(Encryption::None).unwrap().build().unwrap();
         assert_eq!(client.get(url).send().await.unwrap().status(), 302);
-        let head = serving.join().unwrap();
+        let head = server.join().unwrap();
         assert!(head.contains("user-agent: toolwit/"), "{head}");
         let provider = rustls::crypto::CryptoProvider::get_default();
         assert!(provider.is_none(), "an embedder chooses the provider of its process");
     }
 
     #[tokio::test]
-    async fn a_client_that_requires_encryption_refuses_plain_http() {
-        // Fails on a machine without root certificates.
+    async fn a_client_that_requires_encryption_rejects_plain_http() {
+        // On a machine without root certificates, there is nothing to test.
         let Ok(builder) = client_builder(Encryption::Required) else {
             return;
         };
-        let refused = builder
+        let error = builder
             .build()
             .unwrap()
             .get("http://127.0.0.1:1/")
             .send()
             .await
             .unwrap_err();
-        assert!(refused.is_builder(), "{refused:?}");
+        assert!(error.is_builder(), "{error:?}");
     }
 
     #[test]
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_http_has_no_encryption() {
+    fn only_the_scheme_http_has_no_encryption() {
         for (scheme, encryption) in [
             ("https", Encryption::Required),
             ("http", Encryption::None),

@@ -1,4 +1,4 @@
-//! Large texts in entries: stored once, and referred to by their digest.
+//! Large texts in the entries of a session. A text is stored once, and entries refer to it by its digest.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,10 @@ use toolwit_core::text::sha256;
 /// Minimum length of a text that is stored separately, in bytes.
 const LARGE_BYTES_MIN: usize = 1024;
 
-/// The only key of an object that refers to a large text. An object of the entry itself that has only this key, or only
-/// this key with further `$` before it, is escaped: its key gets one more `$`.
+/// The key of a reference to a large text: `{"$text": DIGEST}`.
+///
+/// An entry can contain an object that looks like a reference. So [`extract`] adds a `$` to the only key of an object if
+/// the key is `$text`, `$$text` and so on. [`restore`] removes the added `$`.
 const REFERENCE: &str = "$text";
 
 /// Replaces the large texts in a value by references, and adds the texts to `texts` by their digests.
@@ -22,9 +24,9 @@ pub(crate) fn extract(value: Value, texts: &mut HashMap<String, String>) -> Valu
         }
         Value::Array(items) => items.into_iter().map(|item| extract(item, texts)).collect(),
         Value::Object(fields) => {
-            let has_similar_key = only_key(&fields).is_some_and(is_similar_to_reference);
+            let must_escape = only_key(&fields).is_some_and(looks_like_reference);
             let fields = fields.into_iter().map(|(key, field)| {
-                let key = if has_similar_key { format!("${key}") } else { key };
+                let key = if must_escape { format!("${key}") } else { key };
                 (key, extract(field, texts))
             });
             Value::Object(fields.collect())
@@ -36,7 +38,7 @@ pub(crate) fn extract(value: Value, texts: &mut HashMap<String, String>) -> Valu
 /// Replaces references by the texts that `find` returns for their digests.
 ///
 /// # Errors
-/// The digest of a text that `find` does not return.
+/// The first digest for which `find` returns `None`.
 pub(crate) fn restore(value: Value, find: &mut dyn FnMut(&str) -> Option<String>) -> Result<Value, String> {
     match value {
         Value::Array(items) => items.into_iter().map(|item| restore(item, find)).collect(),
@@ -44,9 +46,9 @@ pub(crate) fn restore(value: Value, find: &mut dyn FnMut(&str) -> Option<String>
             if let (Some(REFERENCE), Some(Value::String(digest))) = (only_key(&fields), fields.values().next()) {
                 return find(digest).map(Value::String).ok_or_else(|| digest.clone());
             }
-            let has_similar_key = only_key(&fields).is_some_and(|key| key != REFERENCE && is_similar_to_reference(key));
+            let is_escaped = only_key(&fields).is_some_and(|key| key != REFERENCE && looks_like_reference(key));
             let fields = fields.into_iter().map(|(key, field)| {
-                let key = if has_similar_key { key[1..].to_owned() } else { key };
+                let key = if is_escaped { key[1..].to_owned() } else { key };
                 Ok((key, restore(field, find)?))
             });
             fields.collect::<Result<Map<_, _>, _>>().map(Value::Object)
@@ -55,8 +57,8 @@ pub(crate) fn restore(value: Value, find: &mut dyn FnMut(&str) -> Option<String>
     }
 }
 
-/// Returns whether a key is [`REFERENCE`], or has further `$` before it.
-fn is_similar_to_reference(key: &str) -> bool {
+/// Returns whether a key is [`REFERENCE`], or [`REFERENCE`] with one or more additional `$` in front.
+fn looks_like_reference(key: &str) -> bool {
     key.starts_with('$') && key.trim_start_matches('$') == &REFERENCE[1..]
 }
 
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_restored_even_if_they_look_like_references() {
+    fn values_are_restored_even_if_objects_in_them_look_like_references() {
         let large = "x".repeat(2000);
         let values = [
             json!({"a": [large, large], "b": {"$text": "short"}}),

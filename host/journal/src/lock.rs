@@ -11,7 +11,7 @@ use toolwit_core::file::private_options;
 pub(crate) struct SessionLock(#[allow(dead_code, reason = "holds the lock")] File);
 
 impl SessionLock {
-    /// Locks a session of a store. Returns `None` if another writer holds it.
+    /// Locks a session of a store. Returns `None` if another process or conversation holds the lock.
     pub(crate) fn acquire(directory: &Path, session: &str) -> io::Result<Option<Self>> {
         let file = lock_file(directory, session)?;
         match file.try_lock() {
@@ -21,9 +21,10 @@ impl SessionLock {
         }
     }
 
-    /// Returns whether a writer holds a session of a store.
+    /// Returns whether a writer holds the lock of a session of a store.
     pub(crate) fn is_held(directory: &Path, session: &str) -> io::Result<bool> {
-        // A shared lock, so that two processes that call this function do not take each other for a writer.
+        // A shared lock does not conflict with another shared lock. So two processes can call this function at the same time,
+        // and neither takes the other for a writer.
         match lock_file(directory, session)?.try_lock_shared() {
             Ok(()) => Ok(false),
             Err(TryLockError::WouldBlock) => Ok(true),

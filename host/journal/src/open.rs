@@ -9,21 +9,21 @@ use toolwit_core::file::{create_private_directory, create_private_file};
 
 use crate::lock;
 
-/// The maximum time to wait for another process to finish writing.
+/// Maximum time that a query waits for another process to finish writing.
 const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// The application id of SQLite files with sessions: "Tlws".
+/// The `application_id` in the header of a SQLite file with sessions: `Tlws` in ASCII.
 const APPLICATION_ID: u32 = 0x546c_7773;
 
-/// The changes of the schema, in order. The version of a file is the number of changes that it has.
+/// The changes of the schema, in order. The `user_version` of a file is the number of changes that were applied to it.
 const SCHEMA_CHANGES: [&str; 3] = [
     include_str!("schema.sql"),
     include_str!("answers.sql"),
     include_str!("origin.sql"),
 ];
 
-/// Opens the database file, and creates it and the directory with its locks if they do not exist. Only its owner can
-/// access them. A file of another program or of a newer version is refused before anything is created next to it.
+/// Opens the database file. Creates the file and the directory with its locks if they do not exist; only their owner can
+/// access them. A file of another program or of a newer version is refused before the directory with the locks is created.
 pub(crate) fn open(path: &Path) -> Result<Connection, JournalError> {
     if let Some(directory) = path.parent() {
         create_private_directory(directory).map_err(JournalError::store)?;
@@ -40,8 +40,8 @@ fn prepare(mut connection: Connection) -> Result<Connection, JournalError> {
     let configure = |connection: &mut Connection| -> rusqlite::Result<()> {
         connection.busy_timeout(BUSY_WALL_MAX)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
-        // Each commit waits for the disk: an entry must survive a power failure, because the effect that it announces
-        // may survive.
+        // Each commit waits for the disk. An entry must survive a power failure, because the effect of the call that the
+        // entry announces may survive.
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         // The transaction locks the file at once, so that two processes that open a new store do not both create its

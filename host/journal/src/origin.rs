@@ -1,15 +1,18 @@
-//! The origin of a file with sessions: its identity, and a code by which a program recognizes the files of its user.
+//! The origin of a file with sessions: its id, and an authentication code by which a program recognizes the files of its
+//! user.
 
 use rusqlite::{Connection, params};
 use toolwit_agent::JournalError;
 
-/// The origin of a file with sessions. A program can compute a code from the id and a secret key of its user, and store
-/// the code in the file. A file with another code does not belong to this user.
+/// The origin of a file with sessions.
+///
+/// A program can compute an authentication code from the id of the file and a secret key of its user, and store the code
+/// in the file. If the code in a file does not match, the file does not belong to this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileOrigin {
-    /// The identity of the file: random, and the same as long as the file exists.
+    /// The id of the file: a random text that never changes.
     pub id: String,
-    /// The code that a program stored in the file, if any.
+    /// The authentication code, if a program has stored one.
     pub code: Option<String>,
     /// Whether the file has no sessions.
     pub is_empty: bool,
@@ -28,6 +31,6 @@ pub(crate) fn read(connection: &Connection) -> Result<FileOrigin, JournalError> 
 }
 
 pub(crate) fn store_code(connection: &Connection, code: &str) -> Result<(), JournalError> {
-    let stored = connection.execute("UPDATE origin SET code = ?1", params![code]);
-    stored.map_err(JournalError::store).map(drop)
+    let updated_rows = connection.execute("UPDATE origin SET code = ?1", params![code]);
+    updated_rows.map_err(JournalError::store).map(drop)
 }

@@ -8,16 +8,16 @@ use toolwit_agent::{JournalError, SessionId, SessionSummary, TraceEntry};
 
 use crate::large_texts;
 
-/// The id of a session's row.
+/// The key of a session: the id of its row in the table `sessions`.
 pub(crate) type SessionKey = i64;
 
-/// The query for the entries that a summary needs: the first, the last, and those that begin or end a turn.
+/// The query for the entries that a summary needs: the first entry, the last one, and those that begin or end a turn.
 const SUMMARY_QUERY: &str =
     "SELECT sequence, entry FROM entries WHERE session = ?1 AND (event IN ('turn_started', 'finished')
      OR sequence = (SELECT min(sequence) FROM entries WHERE session = ?1)
      OR sequence = (SELECT max(sequence) FROM entries WHERE session = ?1)) ORDER BY sequence";
 
-/// Returns the row id of a session.
+/// Returns the key of a session.
 pub(crate) fn find(connection: &Connection, session: &SessionId) -> Result<SessionKey, JournalError> {
     let mut statement = connection
         .prepare_cached("SELECT id FROM sessions WHERE name = ?1")
@@ -37,7 +37,7 @@ pub(crate) fn create(connection: &Connection, session: &SessionId) -> Result<Ses
     Ok(connection.last_insert_rowid())
 }
 
-/// Stores entries in one transaction. An entry whose number is stored already is skipped.
+/// Stores entries in one transaction. Skips entries whose sequence numbers are already stored.
 pub(crate) fn append(
     connection: &mut Connection,
     session: SessionKey,
@@ -51,7 +51,7 @@ pub(crate) fn append(
         let value = large_texts::extract(value, &mut texts);
         rows.push((sql_integer(entry.sequence), event, value.to_string()));
     }
-    let mut store = || -> rusqlite::Result<()> {
+    let mut insert_all = || -> rusqlite::Result<()> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         {
             let insert = "INSERT OR IGNORE INTO texts (session, digest, text) VALUES (?1, ?2, ?3)";
@@ -67,7 +67,7 @@ pub(crate) fn append(
         }
         transaction.commit()
     };
-    store().map_err(JournalError::store)
+    insert_all().map_err(JournalError::store)
 }
 
 pub(crate) fn entries(connection: &Connection, session: SessionKey) -> Result<Vec<TraceEntry>, JournalError> {
@@ -80,12 +80,12 @@ pub(crate) fn entries(connection: &Connection, session: SessionKey) -> Result<Ve
 
 /// Reads the entries that the query selects.
 fn read_entries(connection: &Connection, session: SessionKey, query: &str) -> Result<Vec<TraceEntry>, JournalError> {
-    let rows = || -> rusqlite::Result<Vec<(i64, String)>> {
+    let read_rows = || -> rusqlite::Result<Vec<(i64, String)>> {
         let mut statement = connection.prepare_cached(query)?;
         let rows = statement.query_map([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect()
     };
-    let rows = rows().map_err(JournalError::store)?;
+    let rows = read_rows().map_err(JournalError::store)?;
     rows.into_iter()
         .map(|(sequence, text)| {
             parse_entry(connection, session, &text).map_err(|reason| JournalError::Entry {
@@ -96,7 +96,10 @@ fn read_entries(connection: &Connection, session: SessionKey, query: &str) -> Re
         .collect()
 }
 
-/// Parses an entry, and restores its large texts. The error is the reason why the entry cannot be used.
+/// Parses an entry, and restores its large texts.
+///
+/// # Errors
+/// The reason why the entry cannot be read.
 fn parse_entry(connection: &Connection, session: SessionKey, text: &str) -> Result<TraceEntry, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut find = |digest: &str| {
@@ -106,7 +109,7 @@ fn parse_entry(connection: &Connection, session: SessionKey, text: &str) -> Resu
     };
     let value = large_texts::restore(value, &mut find).map_err(|digest| format!("the text {digest} is missing"))?;
     serde_json::from_value(value).map_err(|error| {
-        // A list of all kinds of events does not help the reader of the error.
+        // For an unknown event, serde lists all known events. The list would not help the reader of the error.
         let reason = error.to_string();
         match reason.split_once(", expected one of") {
             Some((problem, _)) => problem.to_owned(),
@@ -115,22 +118,22 @@ fn parse_entry(connection: &Connection, session: SessionKey, text: &str) -> Resu
     })
 }
 
+/// Returns the summaries of all sessions, most recently changed first.
 pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, JournalError> {
-    let rows = || -> rusqlite::Result<Vec<(SessionKey, String, i64)>> {
+    let read_rows = || -> rusqlite::Result<Vec<(SessionKey, String, i64)>> {
         let query = "SELECT id, name, (SELECT count(*) FROM entries WHERE session = id) FROM sessions";
         let mut statement = connection.prepare(query)?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         rows.collect()
     };
     let mut summaries = Vec::new();
-    for (id, name, count) in rows().map_err(JournalError::store)? {
+    for (key, name, count) in read_rows().map_err(JournalError::store)? {
         let count = u64::try_from(count).unwrap_or_default();
-        // A name that no session may have was written by another program. It cannot be opened, and does not hide the
-        // others.
+        // A session whose name is invalid cannot be opened. It must not prevent the list of the others.
         let Ok(session) = name.parse() else { continue };
-        summaries.push(match read_entries(connection, id, SUMMARY_QUERY) {
+        summaries.push(match read_entries(connection, key, SUMMARY_QUERY) {
             Ok(entries) => SessionSummary::of(session, count, &entries),
-            // A session that a newer version wrote does not hide the others.
+            // One unreadable session, for example of a newer version, must not prevent the list of the others.
             Err(error @ JournalError::Entry { .. }) => SessionSummary::unreadable(session, count, &error),
             Err(error) => return Err(error),
         });
@@ -139,7 +142,7 @@ pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, 
     Ok(summaries)
 }
 
-/// Creates the session `new` with those entries of `session` that have a number lower than `end`.
+/// Creates the session `new` with the entries of `session` whose sequence numbers are lower than `end`.
 pub(crate) fn fork(
     connection: &mut Connection,
     session: &SessionId,
@@ -164,12 +167,12 @@ pub(crate) fn fork(
 }
 
 pub(crate) fn remove(connection: &Connection, session: &SessionId) -> Result<(), JournalError> {
-    let id = find(connection, session)?;
-    let removed = connection.execute("DELETE FROM sessions WHERE id = ?1", [id]);
-    removed.map(drop).map_err(JournalError::store)
+    let key = find(connection, session)?;
+    let deleted_rows = connection.execute("DELETE FROM sessions WHERE id = ?1", [key]);
+    deleted_rows.map(drop).map_err(JournalError::store)
 }
 
-/// Converts a number to an integer of SQLite, which is signed. A number that is too large becomes the largest one.
+/// Converts a number to an integer of SQLite, which is signed. A number that is too large becomes the largest integer.
 pub(crate) fn sql_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

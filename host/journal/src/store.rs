@@ -19,8 +19,8 @@ use crate::session::{self, SessionKey};
 /// Maximum time to wait for the lock of a session.
 const LOCK_WALL_MAX: Duration = Duration::from_millis(50);
 
-/// The interval at which the file is checked for the answer to a question. A person does not notice the delay, and a
-/// check takes microseconds.
+/// The interval at which a waiting task checks the file for the answer to a question. A person does not notice the delay,
+/// and a check takes microseconds.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A store of sessions in one SQLite file. Clones share the connection. All queries run on the runtime's threads for
@@ -30,7 +30,7 @@ pub struct SqliteJournalStore {
     connection: Arc<Mutex<Connection>>,
     /// The directory with the locks of the sessions.
     lock_directory: PathBuf,
-    /// Notifies the tasks that wait for an answer when this store or one of its clones has stored one.
+    /// Notifies the tasks that wait for an answer when this store or one of its clones has stored an answer.
     answer_stored: watch::Sender<()>,
 }
 
@@ -42,7 +42,8 @@ struct SqliteWriter {
 }
 
 impl SqliteJournalStore {
-    /// Opens the store and creates it if it does not exist. The locks of its sessions are in a directory next to it.
+    /// Opens the store in a file, which is created if it does not exist. The locks of the sessions are in a directory next to
+    /// the file.
     ///
     /// # Errors
     /// [`JournalError::Store`] if the file cannot be opened, or belongs to another program or to a newer version. Such
@@ -72,7 +73,7 @@ impl SqliteJournalStore {
         self.query(|connection| origin::read(connection)).await
     }
 
-    /// Stores a code with the file, by which a program recognizes it later.
+    /// Stores an authentication code in the file. See [`FileOrigin`].
     ///
     /// # Errors
     /// [`JournalError::Store`] if the file cannot be written.
@@ -81,7 +82,7 @@ impl SqliteJournalStore {
             .await
     }
 
-    /// Runs queries on a thread for blocking work.
+    /// Runs a closure with the connection on a thread for blocking work.
     async fn query<T: Send + 'static>(
         &self,
         query: impl FnOnce(&mut Connection) -> Result<T, JournalError> + Send + 'static,
@@ -91,8 +92,8 @@ impl SqliteJournalStore {
         blocking(move || query(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))).await
     }
 
-    /// Stores an answer for the session that `find_session` returns, unless the question has one. Returns `false` if it
-    /// already has an answer.
+    /// Stores an answer to a question of the session that `find_session` returns. Returns `false` and stores nothing if the
+    /// question already has an answer.
     async fn store_answer_for(
         &self,
         question: u64,
@@ -100,14 +101,14 @@ impl SqliteJournalStore {
         find_session: impl FnOnce(&Connection) -> Result<SessionKey, JournalError> + Send + 'static,
     ) -> Result<bool, JournalError> {
         let answer = answer.clone();
-        let stored =
+        let query =
             self.query(move |connection| answers::store(connection, find_session(connection)?, question, &answer));
-        let is_first = stored.await?;
+        let is_stored = query.await?;
         self.answer_stored.send_replace(());
-        Ok(is_first)
+        Ok(is_stored)
     }
 
-    /// Locks a session.
+    /// Locks a session. If another process holds the lock, tries again for [`LOCK_WALL_MAX`] before it returns an error.
     async fn lock(&self, session: &SessionId) -> Result<SessionLock, JournalError> {
         let start = Instant::now();
         loop {
@@ -115,7 +116,7 @@ impl SqliteJournalStore {
             let acquire = move || SessionLock::acquire(&directory, id.as_str()).map_err(JournalError::store);
             match blocking(acquire).await? {
                 Some(lock) => return Ok(lock),
-                // A process that checks whether the session is open holds the lock for a moment.
+                // A process that checks whether a writer holds the session also holds the lock for a moment.
                 None if start.elapsed() < LOCK_WALL_MAX => tokio::time::sleep(LOCK_WALL_MAX / 5).await,
                 None => return Err(JournalError::Busy(session.clone())),
             }
@@ -145,7 +146,7 @@ async fn blocking<T: Send + 'static>(
 impl JournalStore for SqliteJournalStore {
     async fn create(&self, session: &SessionId) -> Result<Arc<dyn JournalWriter>, JournalError> {
         let lock = self.lock(session).await.map_err(|error| match error {
-            // A process that holds the lock has the session open, or is about to create it.
+            // The writer that holds the lock has the session open, or is about to create it.
             JournalError::Busy(session) => JournalError::Exists(session),
             other => other,
         })?;
@@ -249,9 +250,9 @@ impl JournalWriter for SqliteWriter {
                 (version, None) => last_version = Some(version),
             }
             tokio::select! {
-                // The connection that wrote to the file does not see a new version, so the answer must be read.
+                // Writes of the store's own connection do not change the data version, so the next poll must read the answer.
                 _ = answer_stored.changed() => last_version = None,
-                // Another process cannot notify this one.
+                // Another process cannot notify this task, so the next poll checks the file.
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! The options of the attribute `#[tool]`, on functions, methods, `impl` blocks and parameters, and doc comments.
+//! The options of the attribute `#[tool]` on functions, methods, `impl` blocks and parameters, and the text of doc comments.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -7,7 +7,8 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result};
 
-/// The options of a function or method. `blocking` and `skip` hold their position in the source, for error messages.
+/// The options of a function or method. The field `library` holds the option `crate`. `blocking` and `skip` hold their
+/// positions in the source, for error messages.
 #[derive(Default)]
 pub(crate) struct ToolOptions {
     pub(crate) name: Option<LitStr>,
@@ -57,7 +58,7 @@ impl ToolOptions {
     }
 }
 
-/// The options of an `impl` block.
+/// The options of an `impl` block. The field `library` holds the option `crate`.
 #[derive(Default)]
 pub(crate) struct ImplOptions {
     pub(crate) prefix: Option<LitStr>,
@@ -106,8 +107,8 @@ pub(crate) struct ParameterOptions {
 }
 
 impl ParameterOptions {
-    /// Parses the options and the doc comment of a parameter, and removes both, because the compiler does not allow
-    /// them there.
+    /// Parses the options of a parameter, and returns them with the text of its doc comment. Removes both, because the
+    /// compiler does not allow them on a parameter.
     pub(crate) fn take_from(attributes: &mut Vec<Attribute>) -> Result<(Self, Option<String>)> {
         let mut options = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("tool")) {
@@ -128,7 +129,7 @@ impl ParameterOptions {
     }
 }
 
-/// Removes `#[tool]` from a method and parses its options; `None` if the method does not have it.
+/// Removes `#[tool]` from a method and parses its options. Returns `None` if the method does not have this attribute.
 pub(crate) fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Result<Option<ToolOptions>> {
     let is_tool = |attribute: &Attribute| {
         attribute
@@ -151,8 +152,8 @@ pub(crate) fn take_tool_attribute(attributes: &mut Vec<Attribute>) -> Result<Opt
     ToolOptions::parse(options).map(Some)
 }
 
-/// Joins a doc comment to one text: the lines of a paragraph with spaces, the paragraphs with an empty line. Returns
-/// `None` without a doc comment.
+/// Returns the doc comment as one text. Joins the lines of a paragraph with spaces, and the paragraphs with empty lines.
+/// Returns `None` if there is no doc comment.
 pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
@@ -174,7 +175,7 @@ pub(crate) fn doc_of(attributes: &[Attribute]) -> Option<String> {
     (!paragraphs.is_empty()).then(|| paragraphs.join("\n\n"))
 }
 
-/// The effect classes, with the names of their variants.
+/// The values of the option `effect`, each with its variant of `EffectClass`.
 pub(crate) const EFFECTS: [(&str, &str); 3] = [("read", "Read"), ("idempotent", "Idempotent"), ("write", "Write")];
 
 fn check_effect(effect: &LitStr) -> Result<()> {
@@ -187,7 +188,7 @@ fn check_effect(effect: &LitStr) -> Result<()> {
     ))
 }
 
-/// Rejects names that a model provider may refuse. A valid name matches `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
+/// Rejects tool names that a model provider may refuse. A valid name matches `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
 pub(crate) fn check_name(name: &LitStr) -> Result<()> {
     let text = name.value();
     let has_valid_start = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');

@@ -14,14 +14,14 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
         .unwrap_or_else(|error| error.to_compile_error())
 }
 
-/// Generates an implementation of `Serialize`. A local struct with the same fields, serde's `remote` definition of the
-/// type, serializes the fields. The library then adds the properties of the entity.
+/// Generates an implementation of `Serialize`. A local struct with the same fields serializes the fields: it is the
+/// `remote` definition of the type for serde. Then `serialize_entity` of the library adds the properties of the entity.
 fn expand(item: &DeriveInput) -> Result<TokenStream> {
     if !item.generics.params.is_empty() {
         let message = "an entity cannot be generic: the model needs one schema for its methods";
         return Err(Error::new(item.generics.span(), message));
     }
-    let fields = fields(item)?;
+    let fields = struct_body(item)?;
     let library_option = library_option(&item.attrs)?;
     let library = library_path(library_option.as_ref());
     let (name, serde) = (&item.ident, quote!(#library::__private::serde));
@@ -57,25 +57,25 @@ fn expand(item: &DeriveInput) -> Result<TokenStream> {
 }
 
 /// Returns the body of a struct with the same fields and their attributes for serde.
-fn fields(item: &DeriveInput) -> Result<TokenStream> {
-    let refusal = |span: Span| {
+fn struct_body(item: &DeriveInput) -> Result<TokenStream> {
+    let reject = |span: Span| {
         let message =
-            "an entity must be a struct with named fields, which become the properties of its JSON, or without fields";
+            "an entity must be a struct with named fields, which become the properties of its JSON, or a unit struct";
         Err(Error::new(span, message))
     };
     let Data::Struct(data) = &item.data else {
-        return refusal(item.ident.span());
+        return reject(item.ident.span());
     };
     match &data.fields {
         Fields::Named(fields) => {
             let fields = fields.named.iter().map(|field| {
-                let (name, kind, attributes) = (&field.ident, &field.ty, serde_attributes(&field.attrs));
-                quote!(#(#attributes)* #name: #kind)
+                let (name, ty, attributes) = (&field.ident, &field.ty, serde_attributes(&field.attrs));
+                quote!(#(#attributes)* #name: #ty)
             });
             Ok(quote!({ #(#fields),* }))
         }
         Fields::Unit => Ok(quote!(;)),
-        Fields::Unnamed(fields) => refusal(fields.span()),
+        Fields::Unnamed(fields) => reject(fields.span()),
     }
 }
 

@@ -52,7 +52,7 @@ fn tool_of_function(options: ToolOptions, mut function: ItemFn) -> Result<TokenS
     })
 }
 
-/// Generates an implementation of `ToolMethods` from the methods of an `impl` block, after the block itself.
+/// Generates the `impl` block itself, and after it an implementation of `ToolMethods` with the methods that are tools.
 pub(crate) fn tools_of_impl(options: &ImplOptions, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
         return Err(Error::new(
@@ -123,7 +123,7 @@ pub(crate) fn tools_of_impl(options: &ImplOptions, mut block: ItemImpl) -> Resul
             #concurrent
 
             fn tool_methods() -> ::std::vec::Vec<#library::__private::ToolMethod<Self>> {
-                // Created once: schemas and validators are the same for all objects.
+                // Created once, because schemas and validators are the same for all objects.
                 static __METHODS: ::std::sync::OnceLock<::std::vec::Vec<#library::__private::ToolMethod<#owner>>> =
                     ::std::sync::OnceLock::new();
                 ::core::clone::Clone::clone(__METHODS.get_or_init(|| ::std::vec![#(#tools),*]))
@@ -162,8 +162,8 @@ fn instance_id_from(source: &TokenStream) -> TokenStream {
     }
 }
 
-/// Returns whether the block has a method `id` that takes only `self` and is not `async`. It is the default of the
-/// option `id`.
+/// Returns whether the block has a method `id` that takes only `self` and is not `async`. This method is the default of
+/// the option `id`.
 fn has_id_method(block: &ItemImpl) -> bool {
     block.items.iter().any(|item| match item {
         ImplItem::Fn(function) => {

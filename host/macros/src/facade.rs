@@ -9,7 +9,7 @@ use syn::{Attribute, Error, Item, ItemImpl, ItemStruct, LitStr, Path, Result, Ty
 use crate::attributes::{ImplOptions, check_name, doc_of, library_path};
 use crate::expand::tools_of_impl;
 
-/// The options of a facade.
+/// The options of a facade. The field `library` holds the option `crate`.
 #[derive(Default)]
 struct FacadeOptions {
     name: Option<LitStr>,
@@ -25,7 +25,7 @@ impl FacadeOptions {
     fn parse(attribute: TokenStream) -> Result<Self> {
         let mut options = Self::default();
         let parser = syn::meta::parser(|meta| {
-            let text = if meta.path.is_ident("name") {
+            let option = if meta.path.is_ident("name") {
                 &mut options.name
             } else if meta.path.is_ident("description") {
                 &mut options.description
@@ -47,7 +47,7 @@ impl FacadeOptions {
                      `exclusive` and `crate`",
                 ));
             };
-            *text = Some(meta.value()?.parse()?);
+            *option = Some(meta.value()?.parse()?);
             Ok(())
         });
         parser.parse2(attribute)?;
@@ -72,7 +72,7 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
     }
 }
 
-/// Generates the tools of the block, and a facade that reveals them.
+/// Generates the tools of an `impl` block, and a facade that reveals them.
 fn expand_impl(options: &FacadeOptions, block: ItemImpl) -> Result<TokenStream> {
     let library = library_path(options.library.as_ref());
     let outline = generate_outline(
@@ -104,7 +104,7 @@ fn expand_impl(options: &FacadeOptions, block: ItemImpl) -> Result<TokenStream> 
     })
 }
 
-/// Generates a facade that reveals the methods that are tools, and the facades in the fields.
+/// Generates a facade of a struct. The facade reveals the methods that are tools, and the facades in the fields.
 fn expand_struct(options: &FacadeOptions, item: &ItemStruct) -> Result<TokenStream> {
     if !item.generics.params.is_empty() {
         let message = "`#[facade]` cannot be applied to a generic struct: write it for a concrete type";
@@ -125,7 +125,7 @@ fn expand_struct(options: &FacadeOptions, item: &ItemStruct) -> Result<TokenStre
                 use #library::__private::{FacadeContent as _, NoFacadeContent as _};
                 let mut __outline = #outline;
                 (&#library::__private::FacadeOwner(&self)).add_to(&mut __outline)?;
-                #((&#library::__private::FacadePart(&self.#fields)).add_to(&mut __outline)?;)*
+                #((&#library::__private::FacadeField(&self.#fields)).add_to(&mut __outline)?;)*
                 ::core::result::Result::Ok(__outline)
             }
         }
@@ -159,28 +159,28 @@ fn generate_outline(
             "write the name of the facade: `#[facade(name = \"…\")]`",
         ));
     };
-    let texts = [
+    let text_options = [
         ("category", &options.category),
         ("category_parameter", &options.category_parameter),
         ("usage_notes", &options.usage_notes),
     ];
-    let texts = texts.into_iter().filter_map(|(field, text)| {
+    let set_texts = text_options.into_iter().filter_map(|(field, text)| {
         let (field, text) = (syn::Ident::new(field, Span::call_site()), text.as_ref()?);
         Some(quote!(__outline.#field = ::core::option::Option::Some(#text.to_owned());))
     });
-    let exclusive = options.exclusive.then(|| quote!(__outline.is_exclusive = true;));
+    let set_exclusive = options.exclusive.then(|| quote!(__outline.is_exclusive = true;));
     Ok(quote! {{
         #[allow(unused_mut)]
         let mut __outline = #library::__private::FacadeOutline::new(#name, #description);
-        #(#texts)*
-        #exclusive
+        #(#set_texts)*
+        #set_exclusive
         __outline
     }})
 }
 
 /// Returns the name of the type that an `impl` block is for, or `None` if the type has no path, such as a tuple.
-fn type_name(kind: &Type) -> Option<String> {
-    match kind {
+fn type_name(ty: &Type) -> Option<String> {
+    match ty {
         Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),
         _ => None,
     }

@@ -1,7 +1,10 @@
 //! The attributes `#[tool]` and `#[facade]`, and the derive macro `Entity`.
 //!
-//! The crate `toolwit` re-exports them with examples that run. Without the crate `toolwit`, name another crate of the
-//! workspace in the option `crate`: `#[tool(crate = toolwit_core)]`.
+//! The crate `toolwit` re-exports them with examples that run. A program without the crate `toolwit` names another crate
+//! of the workspace in the option `crate`: `#[tool(crate = toolwit_core)]`.
+//!
+//! The feature `macros` of `toolwit` enables the feature `expand` of this crate. Without `expand`, each use of a macro is a
+//! compile error.
 
 use proc_macro::TokenStream;
 
@@ -49,8 +52,8 @@ pub fn entity(item: TokenStream) -> TokenStream {
 
 /// Makes an object a facade: a tool that reveals the tools of the object when the model calls it.
 ///
-/// On an `impl` block, the facade reveals the methods with the attribute `#[tool]`. On a struct, it reveals the tools
-/// of the type's `#[tool] impl` block and, as facades of their own, the fields of type `Arc<T>` whose `T` is a facade.
+/// On an `impl` block, the facade reveals the methods with the attribute `#[tool]`. On a struct, the facade reveals the
+/// tools of the type's `#[tool] impl` block, and the facade of each field of type `Arc<T>` where `T` is a facade.
 /// The documentation of `toolwit::facade` describes all options with examples that run.
 #[cfg(feature = "expand")]
 #[proc_macro_attribute]
@@ -58,21 +61,21 @@ pub fn facade(attribute: TokenStream, item: TokenStream) -> TokenStream {
     facade::facade(attribute.into(), item.into()).into()
 }
 
-/// Reports that the feature `macros` is missing.
+/// Expands to a compile error: the feature `macros` of the crate `toolwit` is missing.
 #[cfg(not(feature = "expand"))]
 #[proc_macro_attribute]
 pub fn tool(_attribute: TokenStream, item: TokenStream) -> TokenStream {
     missing_feature("#[tool]", item)
 }
 
-/// Reports that the feature `macros` is missing.
+/// Expands to a compile error: the feature `macros` of the crate `toolwit` is missing.
 #[cfg(not(feature = "expand"))]
 #[proc_macro_attribute]
 pub fn facade(_attribute: TokenStream, item: TokenStream) -> TokenStream {
     missing_feature("#[facade]", item)
 }
 
-/// Reports that the feature `macros` is missing.
+/// Expands to a compile error: the feature `macros` of the crate `toolwit` is missing.
 #[cfg(not(feature = "expand"))]
 #[proc_macro_derive(Entity, attributes(entity))]
 pub fn entity(_item: TokenStream) -> TokenStream {

@@ -13,7 +13,7 @@ use crate::unsupported;
 /// The owner of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// None: it is a free function.
+    /// A free function has no owner.
     None,
     /// The type of an `impl` block. In generated code, `__this` holds the object.
     Object,
@@ -26,25 +26,26 @@ pub(crate) struct Method {
     function: Ident,
     description: String,
     parameters: Vec<Parameter>,
-    call: Call,
+    call: CallForm,
     is_async: bool,
     is_fallible: bool,
 }
 
-/// The form in which the function is called.
-enum Call {
+/// The form in which generated code calls the function.
+enum CallForm {
     /// `name(…)`.
     Plain,
     /// `Self::name(…)`.
     Associated,
     /// `Self::name(&object, …)`.
     Reference,
-    /// `Self::name(object, …)`, where the object is in an `Arc`.
+    /// `Self::name(object, …)`, where `object` is an `Arc`.
     Shared,
 }
 
 impl Method {
-    /// Reads a signature, and removes the attributes of its parameters that the compiler would refuse.
+    /// Reads a signature. Removes the `#[tool]` attributes and doc comments of its parameters, which the compiler does not allow
+    /// there.
     pub(crate) fn read(
         options: ToolOptions,
         library: &TokenStream,
@@ -63,12 +64,13 @@ impl Method {
             return Err(Error::new(signature.ident.span(), message));
         };
         if let (Some(blocking), Some(_)) = (options.blocking, &signature.asyncness) {
-            let message = "`blocking` is for functions that are not `async`: in an `async` one, use `spawn_blocking`";
+            let message =
+                "`blocking` is for functions that are not `async`: in an `async` function, use `spawn_blocking`";
             return Err(Error::new(blocking, message));
         }
         let mut call = match owner {
-            Owner::None => Call::Plain,
-            Owner::Object => Call::Associated,
+            Owner::None => CallForm::Plain,
+            Owner::Object => CallForm::Associated,
         };
         let mut parameters = Vec::new();
         for input in &mut signature.inputs {
@@ -107,14 +109,14 @@ impl Method {
     pub(crate) fn expand(&self) -> TokenStream {
         let (name, description) = (self.name(), &self.description);
         let fields = self.arguments().map(Argument::field);
-        let defaults = self.arguments().filter_map(Argument::default);
+        let defaults = self.arguments().filter_map(Argument::default_function);
         let names: Vec<_> = self.arguments().map(Argument::name).collect();
-        let category = self
+        let with_category = self
             .options
             .category
             .as_ref()
             .map(|category| quote!(.with_category(#category)));
-        let effect = self.effect();
+        let with_effect = self.with_effect();
         let return_direct = self.options.return_direct.then(|| quote!(.return_direct()));
         let library = &self.library;
         let [serde, schemars] = ["serde", "schemars"].map(|name| {
@@ -123,7 +125,7 @@ impl Method {
         });
         let call = self.call_expression();
         let (constructor, object) = match self.call {
-            Call::Plain => (quote!(#library::__private::ToolMethod::function), None),
+            CallForm::Plain => (quote!(#library::__private::ToolMethod::function), None),
             _ => (
                 quote!(#library::__private::ToolMethod::new),
                 Some(quote!(__this: ::std::sync::Arc<Self>,)),
@@ -141,14 +143,14 @@ impl Method {
                 let __Input { #(#names),* } = __input;
                 #call
             })
-            #category
-            #effect
+            #with_category
+            #with_effect
             #return_direct
         }}
     }
 
-    /// Generates the call that sets the effect class of the tool, if the option `effect` sets one.
-    fn effect(&self) -> Option<TokenStream> {
+    /// Generates the call of `ToolMethod::with_effect`, if there is the option `effect`.
+    fn with_effect(&self) -> Option<TokenStream> {
         let effect = self.options.effect.as_ref()?.value();
         let (_, variant) = EFFECTS.iter().find(|(name, _)| *name == effect)?;
         let (variant, library) = (format_ident!("{variant}"), &self.library);
@@ -167,10 +169,10 @@ impl Method {
             }
         });
         let call = match self.call {
-            Call::Plain => quote!(#function(#(#arguments),*)),
-            Call::Associated => quote!(Self::#function(#(#arguments),*)),
-            Call::Reference => quote!(Self::#function(&*__this, #(#arguments),*)),
-            Call::Shared => quote!(Self::#function(__this, #(#arguments),*)),
+            CallForm::Plain => quote!(#function(#(#arguments),*)),
+            CallForm::Associated => quote!(Self::#function(#(#arguments),*)),
+            CallForm::Reference => quote!(Self::#function(&*__this, #(#arguments),*)),
+            CallForm::Shared => quote!(Self::#function(__this, #(#arguments),*)),
         };
         let await_suffix = self.is_async.then(|| quote!(.await));
         let library = &self.library;
@@ -195,24 +197,25 @@ impl Method {
 
 /// Rejects a generic, unsafe or variadic function, which cannot be a tool.
 fn check_signature(signature: &Signature) -> Result<()> {
-    let refusal = |span, message| Err(Error::new(span, message));
+    let reject = |span, message| Err(Error::new(span, message));
     if !signature.generics.params.is_empty() {
         let message = "a generic function cannot be a tool: the model needs one schema; write it for concrete types";
-        return refusal(signature.generics.span(), message);
+        return reject(signature.generics.span(), message);
     }
     if let Some(unsafety) = &signature.unsafety {
-        return refusal(
+        return reject(
             unsafety.span(),
             "an unsafe function cannot be a tool: a model cannot uphold its safety contract",
         );
     }
     if let Some(variadic) = &signature.variadic {
-        return refusal(variadic.span(), "a tool must have a fixed number of parameters");
+        return reject(variadic.span(), "a tool must have a fixed number of parameters");
     }
     Ok(())
 }
 
-fn read_receiver(receiver: &Receiver, owner: Owner) -> Result<Call> {
+/// Returns the form of a call with this receiver.
+fn read_receiver(receiver: &Receiver, owner: Owner) -> Result<CallForm> {
     if owner == Owner::None {
         let message = "`#[tool]` on a method needs `#[tool]` on its `impl` block too";
         return Err(Error::new(receiver.span(), message));
@@ -220,24 +223,24 @@ fn read_receiver(receiver: &Receiver, owner: Owner) -> Result<Call> {
     let is_shared =
         matches!(&*receiver.ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Arc"));
     if is_shared {
-        return Ok(Call::Shared);
+        return Ok(CallForm::Shared);
     }
     match (&receiver.reference, &receiver.mutability) {
-        (Some(_), None) => Ok(Call::Reference),
+        (Some(_), None) => Ok(CallForm::Reference),
         (Some(_), Some(_)) => {
             let message = "calls may run concurrently: take `&self`, and put mutable state into a `Mutex`";
             Err(Error::new(receiver.span(), message))
         }
         (None, _) => Err(Error::new(
             receiver.span(),
-            "a tool is called more than once: take `&self` or `self: Arc<Self>`",
+            "a tool can be called more than once: take `&self` or `self: Arc<Self>`",
         )),
     }
 }
 
 fn returns_result(output: &ReturnType) -> bool {
-    let ReturnType::Type(_, kind) = output else {
+    let ReturnType::Type(_, ty) = output else {
         return false;
     };
-    matches!(&**kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+    matches!(&**ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
 }

@@ -20,18 +20,21 @@ pub(crate) enum Parameter {
 /// A parameter that is a property of the input schema.
 pub(crate) struct Argument {
     name: Ident,
-    kind: Type,
+    ty: Type,
     description: Option<String>,
     default: Option<Expr>,
 }
 
 impl Parameter {
-    /// Reads a parameter, and removes the attributes that the compiler would refuse.
+    /// Reads a parameter, and removes its `#[tool]` attributes and its doc comment, which the compiler does not allow there.
     pub(crate) fn read(parameter: &mut PatType) -> Result<Self> {
         let (options, doc) = ParameterOptions::take_from(&mut parameter.attrs)?;
-        if let Some(is_by_reference) = context_by_reference(&parameter.ty) {
+        if let Some(is_by_reference) = is_context_by_reference(&parameter.ty) {
             if let Some(default) = options.default {
-                return Err(Error::new(default.span(), "the context of the call has no default"));
+                return Err(Error::new(
+                    default.span(),
+                    "the context of a call cannot have a default",
+                ));
             }
             return Ok(Self::Context { is_by_reference });
         }
@@ -42,7 +45,7 @@ impl Parameter {
         unsupported::check_parameter(&pattern.ident, &parameter.ty)?;
         Ok(Self::Argument(Box::new(Argument {
             name: pattern.ident.clone(),
-            kind: (*parameter.ty).clone(),
+            ty: (*parameter.ty).clone(),
             description: options.description.map(|text| text.value()).or(doc),
             default: options.default,
         })))
@@ -54,44 +57,45 @@ impl Argument {
         &self.name
     }
 
-    /// Generates the field of the input type.
+    /// Generates the field of the input struct `__Input`.
     pub(crate) fn field(&self) -> TokenStream {
-        let (name, kind) = (&self.name, &self.kind);
+        let (name, ty) = (&self.name, &self.ty);
         let doc = self.description.as_ref().map(|text| quote!(#[doc = #text]));
         let default = match &self.default {
             Some(_) => {
-                let path = self.default_function().to_string();
+                let path = self.default_function_name().to_string();
                 Some(quote!(#[serde(default = #path)]))
             }
-            None => is_option(kind).then(|| quote!(#[serde(default)])),
+            None => is_option(ty).then(|| quote!(#[serde(default)])),
         };
-        quote!(#doc #default #name: #kind)
+        quote!(#doc #default #name: #ty)
     }
 
     /// Generates the function that returns the default, if the parameter has one.
-    pub(crate) fn default(&self) -> Option<TokenStream> {
-        let (name, kind, value) = (self.default_function(), &self.kind, self.default.as_ref()?);
+    pub(crate) fn default_function(&self) -> Option<TokenStream> {
+        let (name, ty, value) = (self.default_function_name(), &self.ty, self.default.as_ref()?);
         let value = match value {
+            // A string literal is converted, so that it can be the default of a `String`.
             Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => quote!(::core::convert::Into::into(#value)),
             _ => quote!(#value),
         };
         Some(quote! {
-            fn #name() -> #kind {
+            fn #name() -> #ty {
                 #value
             }
         })
     }
 
-    fn default_function(&self) -> Ident {
+    fn default_function_name(&self) -> Ident {
         format_ident!("__default_{}", self.name.unraw())
     }
 }
 
-/// Returns whether a parameter takes the context by reference, or `None` if its type is not that of the context.
-fn context_by_reference(kind: &Type) -> Option<bool> {
-    match kind {
+/// Returns whether a parameter takes the context by reference, or `None` if its type is not `ToolContext`.
+fn is_context_by_reference(ty: &Type) -> Option<bool> {
+    match ty {
         Type::Reference(reference) if reference.mutability.is_none() => {
-            context_by_reference(&reference.elem).map(|_| true)
+            is_context_by_reference(&reference.elem).map(|_| true)
         }
         Type::Path(path) => {
             let last = path.path.segments.last()?;
@@ -101,6 +105,6 @@ fn context_by_reference(kind: &Type) -> Option<bool> {
     }
 }
 
-fn is_option(kind: &Type) -> bool {
-    matches!(kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
+fn is_option(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
 }

@@ -1,4 +1,4 @@
-//! The errors for code that cannot become a tool.
+//! Tests of generated code, and of the compile errors for code that cannot become a tool, an entity or a facade.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,11 +8,12 @@ use quote::quote;
 use crate::expand::tool;
 use crate::{entity, facade};
 
-/// Returns the compile errors of an item.
+/// Returns the compile errors of an item with the attribute `#[tool]`.
 fn errors(attribute: TokenStream, item: TokenStream) -> String {
     errors_in(tool(attribute, item))
 }
 
+/// Returns the messages of the `compile_error!` calls in generated code.
 fn errors_in(expanded: TokenStream) -> String {
     let file: syn::File = syn::parse2(expanded).unwrap();
     let messages = file.items.iter().filter_map(|item| match item {
@@ -24,8 +25,9 @@ fn errors_in(expanded: TokenStream) -> String {
     messages.collect::<Vec<_>>().join("\n")
 }
 
-fn parameter_errors(kind: TokenStream) -> String {
-    errors(quote!(), quote! { #[doc = "Does."] fn act(thing: #kind) {} })
+/// Returns the compile errors of a tool with a parameter of this type.
+fn parameter_errors(ty: TokenStream) -> String {
+    errors(quote!(), quote! { #[doc = "Does."] fn act(thing: #ty) {} })
 }
 
 // accept: 77
@@ -48,15 +50,15 @@ fn unsupported_parameter_types_are_rejected_with_a_suggestion() {
     ]
     .map(parameter_errors);
     insta::assert_snapshot!(messages.join("\n"), @"
-    `thing` cannot be of this type: it is borrowed; take `String`
-    `thing` cannot be of this type: it is borrowed; take `Vec<u8>`
-    `thing` cannot be of this type: it is borrowed; take the value itself
+    `thing` cannot be of this type: it is borrowed; use `String`
+    `thing` cannot be of this type: it is borrowed; use `Vec<u8>`
+    `thing` cannot be of this type: it is borrowed; use the value itself
     `thing` cannot be of this type: a function cannot be represented in JSON
     `thing` cannot be of this type: a function cannot be represented in JSON
-    `thing` cannot be of this type: a future cannot be represented in JSON; take the value itself, or make the function `async`
-    `thing` cannot be of this type: a future cannot be represented in JSON; take the value itself, or make the function `async`
-    `thing` cannot be of this type: a stream cannot be represented in JSON; take a `Vec`
-    `thing` cannot be of this type: a stream cannot be represented in JSON; take a `Vec`
+    `thing` cannot be of this type: a future cannot be represented in JSON; use the value itself, or make the function `async`
+    `thing` cannot be of this type: a future cannot be represented in JSON; use the value itself, or make the function `async`
+    `thing` cannot be of this type: a stream cannot be represented in JSON; use a `Vec`
+    `thing` cannot be of this type: a stream cannot be represented in JSON; use a `Vec`
     `thing` cannot be of this type: the schema needs one concrete type
     `thing` cannot be of this type: `Self` cannot be named in a schema; write the type's name
     `thing` cannot be of this type: the schema needs one concrete type; write the type that the path stands for
@@ -96,12 +98,12 @@ fn functions_that_cannot_be_tools_are_rejected_with_a_reason() {
     an unsafe function cannot be a tool: a model cannot uphold its safety contract
     give the parameter a plain name, which the model can use
     `#[tool]` on a method needs `#[tool]` on its `impl` block too
-    the result cannot be of this type: a stream cannot be represented in JSON; take a `Vec`
+    the result cannot be of this type: a stream cannot be represented in JSON; use a `Vec`
     invalid tool name: use at most 64 letters, digits, `_` and `-`, and start with a letter or `_`
     the options of a tool are `name`, `description`, `category`, `effect`, `return_direct`, `blocking`, `skip` and `crate`
     the options of a parameter are `default` and `description`
     `#[tool]` can only be applied to a function or an `impl` block
-    `blocking` is for functions that are not `async`: in an `async` one, use `spawn_blocking`
+    `blocking` is for functions that are not `async`: in an `async` function, use `spawn_blocking`
     "#);
 }
 
@@ -147,7 +149,7 @@ fn invalid_impl_blocks_are_rejected_with_a_reason() {
     `#[tool]` cannot be applied to a generic `impl`: the model needs one schema; write it for a concrete type
     `#[tool]` can only be applied to an inherent `impl`, not to the `impl` of a trait
     calls may run concurrently: take `&self`, and put mutable state into a `Mutex`
-    a tool is called more than once: take `&self` or `self: Arc<Self>`
+    a tool can be called more than once: take `&self` or `self: Arc<Self>`
     `#[tool]` is written twice
     `id` must be a field or a method: `id = name` or `id = name()`
     the options of an `impl` are `prefix`, `id`, `latest`, `concurrent` and `crate`
@@ -155,7 +157,7 @@ fn invalid_impl_blocks_are_rejected_with_a_reason() {
 }
 
 #[test]
-fn generated_code_refers_to_the_crate_of_the_option() {
+fn generated_code_uses_the_crate_that_the_option_names() {
     let function = tool(
         quote!(crate = toolwit_core),
         quote! { #[doc = "Does."] fn act(a: u8, context: &ToolContext) {} },
@@ -207,8 +209,8 @@ fn types_that_cannot_be_entities_or_facades_are_rejected_with_a_reason() {
         )),
     ];
     insta::assert_snapshot!(messages.join("\n"), @r#"
-    an entity must be a struct with named fields, which become the properties of its JSON, or without fields
-    an entity must be a struct with named fields, which become the properties of its JSON, or without fields
+    an entity must be a struct with named fields, which become the properties of its JSON, or a unit struct
+    an entity must be a struct with named fields, which become the properties of its JSON, or a unit struct
     an entity cannot be generic: the model needs one schema for its methods
     the option of an entity is `crate`; `prefix` and `id` belong to `#[tool] impl`
     the model chooses facades by their description: write a doc comment, or `#[facade(description = "…")]`

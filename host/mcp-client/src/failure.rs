@@ -1,9 +1,9 @@
-//! Errors of servers.
+//! Errors of servers that cannot be used, and quotations of untrusted text in errors.
 
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum length of a server's text in an error, in characters.
+/// The maximum length of an untrusted text in an error, in characters.
 const QUOTED_CHARS_MAX: usize = 500;
 
 /// Returns the error of a server that cannot be reached or used.
@@ -15,8 +15,8 @@ pub(crate) fn unavailable(server: &str, why: &str) -> Error {
     )
 }
 
-/// Returns the error of a server that accepts none of the available tokens. A retry with the same tokens would fail,
-/// too.
+/// Returns the error of a server for which there are no credentials that it accepts. Connecting is then not retried,
+/// because the same credentials would be refused again.
 pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     Error::new(
         ErrorKind::MissingKey,
@@ -25,15 +25,15 @@ pub(crate) fn unauthorized(server: &str, why: &str) -> Error {
     )
 }
 
-/// The error of a server that requires the user to log in, or to log in again. An error of a call or a connection that
-/// a login can fix has this error as its [source](std::error::Error::source).
+/// The error of a server that requires the user to log in, or to log in again. If a login can fix the error of a call or a
+/// connection, the [source](std::error::Error::source) of that error is a `LoginRequired`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server `{server}` requires a login")]
 #[non_exhaustive]
 pub struct LoginRequired {
     /// The name of the server.
     pub server: String,
-    /// The scopes that the login needs in addition to those that it requests by default.
+    /// The scopes that the login must request in addition to its default scopes.
     pub scopes: Vec<String>,
 }
 

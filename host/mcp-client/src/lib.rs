@@ -1,12 +1,13 @@
 //! A client of the Model Context Protocol: servers as sources of tools.
 //!
 //! An [`McpServer`] is a [`ToolSource`](toolwit_agent::ToolSource): a conversation, a tool group or a tool search can
-//! use its tools. A [`ServerConfig`] describes the server, in code or in a file ([`McpConfig`]). The server is started
-//! or contacted when its tools are first needed, with the caller's context, and again after its connection has ended.
+//! use its tools. A [`ServerConfig`] describes the server, in code or in a file ([`McpConfig`]). The client starts or
+//! contacts the server with the caller's context when the tools are first needed. It does so again after the connection
+//! has ended.
 //!
-//! A server is untrusted. It receives only what its configuration lists; for a process, these are by default a few
-//! environment variables such as `PATH`. Its messages are limited in size, time and number. By default, a tool whose
-//! definition changes is withheld.
+//! A server is untrusted. It receives only the values that its configuration lists. By default, a process receives only a
+//! few environment variables such as `PATH`. The messages of a server are limited in size, time and number. By default, a
+//! tool whose definition changes is withheld.
 //!
 //! | module | contents |
 //! |---|---|
@@ -14,10 +15,10 @@
 //! | `tool` | tools, resources and prompts of a server as tools, and the results of their calls |
 //! | `authorization` | [`LoginRequest`] and [`Logout`]: the login of a user in a browser |
 //! | `session` | connections: handshake, requests, reconnecting, lists of tools |
-//! | `transport` | child processes and HTTP, with limits on what they send |
+//! | `transport` | child processes and HTTP, with limits on their messages |
 //! | `login` | the stored tokens of a login, and [`LoginStore`] |
 //! | `config` | [`ServerConfig`] and the files in which servers are configured |
-//! | `requests` | [`ServerRequests`]: the policy for requests of servers |
+//! | `requests` | [`ServerRequests`]: the policy for requests of servers to the client |
 //! | `value` | [`Setting`] and [`ValueSource`]: texts, secrets, environment variables, values of the context |
 //! | `failure` | errors of servers, and [`LoginRequired`] |
 

@@ -1,4 +1,5 @@
-//! Requests of a server to its client: questions to the user, and inferences.
+//! Requests of a server to its client: questions to the user (elicitation), and inferences with the client's model
+//! (sampling).
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -9,16 +10,16 @@ use serde_json::{Map, Value};
 pub struct ServerQuestion {
     /// The name of the server.
     pub server: String,
-    /// The question. The server wrote it: show it as a quotation of the server.
+    /// The question. The text is untrusted: show the user that it comes from the server.
     pub message: String,
-    /// JSON Schema of the answer: an object with fields of simple types.
+    /// The JSON Schema of the answer: an object with fields of simple types.
     pub schema: Value,
 }
 
 /// The answer to a question of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerAnswer {
-    /// The user gives these values.
+    /// The user answers with these values.
     Accepted(Map<String, Value>),
     /// The user refuses to answer.
     Declined,
@@ -26,9 +27,11 @@ pub enum ServerAnswer {
     Cancelled,
 }
 
-/// Answers the requests of servers. By default, all are refused: a server learns only what a call sends it.
+/// The policy that answers the requests of servers to the client. By default, all requests are refused: a server receives
+/// only the data that calls send.
 ///
-/// The client declares to each server which requests are answered, so that the server does not send others.
+/// The client declares the answered requests to each server, so that the server does not send others. Requests for roots
+/// are not decided by this policy: [`ServerConfig::roots`](crate::ServerConfig::roots) answers them.
 #[async_trait]
 pub trait ServerRequests: Send + Sync {
     /// Returns whether questions to the user are answered.
@@ -41,16 +44,16 @@ pub trait ServerRequests: Send + Sync {
         ServerAnswer::Declined
     }
 
-    /// Returns whether the server may use a language model of the client. The protocol discourages this use since its
-    /// revision 2026-07-28.
+    /// Returns whether servers may use a language model of the client. The protocol deprecates this use since revision
+    /// 2026-07-28.
     fn offers_inference(&self) -> bool {
         false
     }
 
-    /// Performs an inference with the parameters of `sampling/createMessage`, and returns its result.
+    /// Performs an inference with the parameters of `sampling/createMessage`, and returns the result of this method.
     ///
     /// # Errors
-    /// The reason of a refusal, which the server receives.
+    /// The reason why there is no result. The server receives this text.
     async fn infer(&self, _server: &str, _parameters: Value) -> Result<Value, String> {
         Err("the client does not offer its model".to_owned())
     }

@@ -1,7 +1,7 @@
 //! Serves the tools of a [`Toolwit`](toolwit::Toolwit) host to MCP clients, over standard input and output or HTTP.
 //!
-//! An [`McpServer`] speaks the protocol revisions 2024-11-05 to 2026-07-28. Tools are listed from metadata: nothing is
-//! compiled before its first call.
+//! An [`McpServer`] speaks the protocol revisions 2024-11-05 to 2026-07-28. It lists tools from their metadata, and
+//! compiles a plugin only when one of its tools is called.
 //!
 //! ```no_run
 //! use toolwit::Toolwit;
@@ -16,26 +16,26 @@
 //!
 //! # Map
 //!
-//! Each module depends only on those below it.
+//! Each module depends only on modules below it in this table.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `http` | many clients over HTTP: tokens, limits, health and metrics |
-//! | `server` | [`McpServer`], and the requests of a connection |
-//! | `stdio` | one client over standard input and output |
-//! | `session` | up to 2025-11-25: a session and its changing list of tools |
-//! | `stateless` | from 2026-07-28: requests without a session, handles of entities, meta-tools |
+//! | `http` | serves many clients over HTTP: tokens, limits, health and metrics |
+//! | `server` | [`McpServer`], and the handler of a connection's requests |
+//! | `stdio` | serves one client over standard input and output |
+//! | `session` | for revisions up to 2025-11-25: a session and its changing list of tools |
+//! | `stateless` | for revisions from 2026-07-28: requests without a session, handles of entities, `search_tools` and `call_tool` |
 //! | `content` | prompts, resources and completion |
-//! | `call` | one call: progress, cancellation, messages to the user |
+//! | `call` | runs one call: progress, cancellation, messages to the user |
 //! | `principal` | a caller and its rights: its host, its tools, the context of its calls |
 //! | `tasks` | long calls in the background |
 //! | `approval` | asks the user of the client whether a call may run |
-//! | `client` | the client of a call: questions to its user and model, its log |
+//! | `client` | sends questions and log messages to the client during a call |
 //! | `metrics` | counters of requests and calls |
-//! | `open_streams` | the open responses of a session over HTTP |
-//! | `pending` | requests that are not answered yet: their number and memory |
-//! | `token` | access tokens that an authorization server signs |
-//! | `wire` | the forms of the protocol |
+//! | `open_streams` | counts the open HTTP responses of a session |
+//! | `pending` | limits the number and the memory of unanswered requests |
+//! | `token` | verifies access tokens that an authorization server signs |
+//! | `wire` | converts tools, results and errors to the types of the protocol |
 
 mod approval;
 mod call;

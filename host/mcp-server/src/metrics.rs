@@ -6,21 +6,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The upper limits of the duration histogram, in milliseconds.
-const BUCKETS_MS: [u64; 10] = [1, 5, 10, 50, 100, 500, 1_000, 5_000, 30_000, 300_000];
+/// The upper limits of the buckets of the duration histogram, in milliseconds.
+const BUCKET_LIMITS_MS: [u64; 10] = [1, 5, 10, 50, 100, 500, 1_000, 5_000, 30_000, 300_000];
 
 /// The counters and gauges of a server.
 #[derive(Default)]
 pub(crate) struct Metrics {
     /// The HTTP responses, by the first digit of their status.
     responses: [AtomicU64; 6],
-    /// The refused requests, by the reason.
+    /// The rejected requests, by the reason.
     rejected: Mutex<BTreeMap<&'static str, u64>>,
-    /// The calls, by the group of the principal and the outcome.
+    /// The tool calls, by the group of the principal and the outcome.
     calls: Mutex<BTreeMap<(String, &'static str), u64>>,
-    /// The calls in each bucket of the histogram. The last bucket has no limit.
-    duration_buckets: [AtomicU64; BUCKETS_MS.len() + 1],
-    /// The sum of all durations, in milliseconds.
+    /// The tool calls in each bucket of the duration histogram. The last bucket has no limit.
+    duration_buckets: [AtomicU64; BUCKET_LIMITS_MS.len() + 1],
+    /// The sum of the durations of all tool calls, in milliseconds.
     duration_ms: AtomicU64,
     /// The open connections over HTTP.
     pub(crate) connections: AtomicU64,
@@ -34,19 +34,19 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that was refused before it reached the handler of the protocol.
+    /// Counts a request that was rejected before it reached the MCP service.
     pub(crate) fn count_rejection(&self, reason: &'static str) {
         let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
         *rejected.entry(reason).or_default() += 1;
     }
 
-    /// Counts a call of a group of principals.
+    /// Counts a tool call of a group of principals.
     pub(crate) fn count_call(&self, group: &str, outcome: &'static str, duration: Duration) {
         let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        let bucket = BUCKETS_MS
+        let bucket = BUCKET_LIMITS_MS
             .iter()
             .position(|limit| ms <= *limit)
-            .unwrap_or(BUCKETS_MS.len());
+            .unwrap_or(BUCKET_LIMITS_MS.len());
         self.duration_buckets[bucket].fetch_add(1, Ordering::Relaxed);
         self.duration_ms.fetch_add(ms, Ordering::Relaxed);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,11 +81,11 @@ impl Metrics {
             writeln!(text, "toolwit_mcp_http_rejected_total{{reason=\"{reason}\"}} {count}")?;
         }
         writeln!(text, "# TYPE toolwit_mcp_calls_total counter")?;
-        for ((principal, outcome), count) in self.calls.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let principal = escaped(principal);
+        for ((group, outcome), count) in self.calls.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let group = escape_label(group);
             writeln!(
                 text,
-                "toolwit_mcp_calls_total{{principal=\"{principal}\",outcome=\"{outcome}\"}} {count}"
+                "toolwit_mcp_calls_total{{principal=\"{group}\",outcome=\"{outcome}\"}} {count}"
             )?;
         }
         writeln!(text, "# TYPE toolwit_mcp_call_seconds histogram")?;
@@ -93,7 +93,7 @@ impl Metrics {
         for (counter, limit) in self
             .duration_buckets
             .iter()
-            .zip(BUCKETS_MS.map(Some).into_iter().chain([None]))
+            .zip(BUCKET_LIMITS_MS.map(Some).into_iter().chain([None]))
         {
             cumulative += counter.load(Ordering::Relaxed);
             match limit {
@@ -113,7 +113,7 @@ impl Metrics {
 }
 
 /// Escapes the value of a Prometheus label.
-fn escaped(value: &str) -> String {
+fn escape_label(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 

@@ -1,28 +1,29 @@
-//! The open responses of a session over HTTP.
+//! The open HTTP responses of a session.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// The time in which a client that lost its connection can open another one.
+/// Maximum time in which a client that lost its connection can open another one.
 const RESUMPTION_MAX: Duration = Duration::from_secs(10);
 
-/// Counts the open responses of a session, on which its client receives questions. Clones share the count.
+/// Counts the open HTTP responses of a session. The client of the session receives questions over these responses. Clones
+/// share the count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenStreams(watch::Sender<usize>);
 
-/// An open response. It is counted until it is dropped.
+/// An open response. It is counted until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenStream(OpenStreams);
 
 impl OpenStreams {
-    /// Counts a response.
+    /// Counts a response until the returned value is dropped.
     pub(crate) fn open(&self) -> OpenStream {
         self.0.send_modify(|open| *open += 1);
         OpenStream(self.clone())
     }
 
-    /// Waits until no response has been open for [`RESUMPTION_MAX`]: the client is gone.
+    /// Waits until all responses have been closed for [`RESUMPTION_MAX`]. The client is then considered gone.
     pub(crate) async fn closed(&self) {
         let mut open = self.0.subscribe();
         loop {
@@ -55,14 +56,14 @@ mod tests {
         let (first, second) = (streams.open(), streams.open());
         drop(first);
         tokio::time::advance(RESUMPTION_MAX * 2).await;
-        assert!((&mut closed).now_or_never().is_none(), "one is open");
+        assert!((&mut closed).now_or_never().is_none(), "the second response is open");
         drop(second);
         assert!((&mut closed).now_or_never().is_none());
         tokio::time::advance(RESUMPTION_MAX / 2).await;
         let resumed = streams.open();
         assert!((&mut closed).now_or_never().is_none());
         tokio::time::advance(RESUMPTION_MAX * 2).await;
-        assert!((&mut closed).now_or_never().is_none(), "it has resumed");
+        assert!((&mut closed).now_or_never().is_none(), "a third response is open");
         drop(resumed);
         closed.await;
     }

@@ -10,17 +10,17 @@ use toolwit::{ConversationBuilder, ToolContext, Toolwit};
 use crate::approval::ClientApprover;
 use crate::tasks::TaskSupport;
 
-/// A caller of the server, with the tools that it may use. All requests over standard input have one principal, and so
-/// have all requests over HTTP without a token. Each bearer token has one, and so does each subject of a token rule.
+/// A caller of the server, with the tools that it may use. All requests without a token, over standard input or HTTP,
+/// have the same principal. Each bearer token and each subject of a token rule has its own principal.
 #[derive(Clone)]
 pub struct Principal {
     name: Arc<str>,
-    /// The name that all subjects of a token rule share, for common tools, limits and counters. For another principal,
-    /// its own name.
+    /// For a subject of a token rule, the name of the rule's principal: the subjects of a rule share their tools, limits
+    /// and counters. For any other principal, its own name.
     group: Arc<str>,
     host: Toolwit,
     context: ToolContext,
-    may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    tool_filter: Arc<dyn Fn(&str) -> bool + Send + Sync>,
     approvals: ApprovalPolicy,
     task_support: Arc<dyn Fn(&str) -> TaskSupport + Send + Sync>,
 }
@@ -35,7 +35,7 @@ impl Principal {
             name,
             host,
             context: ToolContext::new(),
-            may_use: Arc::new(|_| true),
+            tool_filter: Arc::new(|_| true),
             approvals: ApprovalPolicy::of_mode(ApprovalMode::Never),
             task_support: Arc::new(|_| TaskSupport::default()),
         }
@@ -45,7 +45,7 @@ impl Principal {
     /// [`Toolwit::conversation_among`](toolwit::Toolwit::conversation_among).
     #[must_use]
     pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        self.may_use = Arc::new(may_use);
+        self.tool_filter = Arc::new(may_use);
         self
     }
 
@@ -56,19 +56,20 @@ impl Principal {
         self
     }
 
-    /// Sets which calls need an approval. By default, no call does, as in a [`Conversation`](toolwit::Conversation).
+    /// Sets which calls need an approval. By default, no call needs one, as in a
+    /// [`Conversation`](toolwit::Conversation).
     ///
-    /// The user of the client is asked: by elicitation up to revision 2025-11-25, by a result that requires input from
-    /// 2026-07-28 on. If the client does not declare elicitation, such a call does not run. The answer is as
-    /// trustworthy as the client, which could answer without asking its user. A call that [`ApprovalMode::Deny`]
-    /// refuses cannot be approved.
+    /// The server asks the user of the client: with an elicitation request up to revision 2025-11-25, with a result that
+    /// requires input from 2026-07-28 on. If the client does not declare elicitation, a call that needs an approval does
+    /// not run. The answer is as trustworthy as the client, which could answer without asking its user. A call that
+    /// [`ApprovalMode::Deny`] refuses cannot be approved.
     #[must_use]
     pub fn with_approvals(mut self, policy: ApprovalPolicy) -> Self {
         self.approvals = policy;
         self
     }
 
-    /// Sets which calls become tasks, by the id of the tool; by default [`TaskSupport::WhenLong`].
+    /// Sets which calls become tasks, by the id of the tool. The default is [`TaskSupport::WhenLong`].
     #[must_use]
     pub fn with_task_support(mut self, support: impl Fn(&str) -> TaskSupport + Send + Sync + 'static) -> Self {
         self.task_support = Arc::new(support);
@@ -81,7 +82,7 @@ impl Principal {
         &self.name
     }
 
-    /// Returns the principal of a token's subject: `self` with a name of its own.
+    /// Returns the principal of a token's subject: a copy of `self` with a name that contains the subject.
     pub(crate) fn of_subject(&self, subject: &str) -> Self {
         Self {
             name: format!("{}#{subject}", self.group).into(),
@@ -89,7 +90,8 @@ impl Principal {
         }
     }
 
-    /// Returns the name that all subjects of a rule share. For another principal, its own name.
+    /// Returns the name of the principal's group, which all subjects of a token rule share. The group of any other
+    /// principal has the principal's name.
     pub(crate) fn group(&self) -> &str {
         &self.group
     }
@@ -102,8 +104,8 @@ impl Principal {
 
     /// Returns whether the principal may use the tool with this id.
     #[must_use]
-    pub fn may_use(&self, tool: &str) -> bool {
-        (self.may_use)(tool)
+    pub fn may_use(&self, tool_id: &str) -> bool {
+        (self.tool_filter)(tool_id)
     }
 
     /// Returns the context of the principal's calls.
@@ -113,8 +115,8 @@ impl Principal {
     }
 
     /// Returns which calls of the tool with this id become tasks.
-    pub(crate) fn task_support(&self, tool: &str) -> TaskSupport {
-        (self.task_support)(tool)
+    pub(crate) fn task_support(&self, tool_id: &str) -> TaskSupport {
+        (self.task_support)(tool_id)
     }
 
     /// Returns the policy that decides which calls of the principal need an approval.
@@ -125,7 +127,7 @@ impl Principal {
     /// Returns the builder of a conversation with the principal's tools. The conversation never hides tools and never
     /// cuts results, since the limits of the client are unknown.
     pub(crate) fn conversation(&self) -> ConversationBuilder {
-        let rule = self.may_use.clone();
+        let tool_filter = self.tool_filter.clone();
         let limits = LoopLimits {
             result_bytes_max: usize::MAX,
             tools_max: usize::MAX,
@@ -133,14 +135,14 @@ impl Principal {
             ..LoopLimits::default()
         };
         self.host
-            .conversation_among(move |id| rule(id))
+            .conversation_among(move |id| tool_filter(id))
             .limits(limits)
             .approvals(Approvals::new(self.approvals.clone()).with_approver(ClientApprover))
     }
 
-    /// Returns the rule that decides which tools the principal may use.
-    pub(crate) fn rule(&self) -> Arc<dyn Fn(&str) -> bool + Send + Sync> {
-        self.may_use.clone()
+    /// Returns the function that decides by the id of a tool whether the principal may use the tool.
+    pub(crate) fn tool_filter(&self) -> Arc<dyn Fn(&str) -> bool + Send + Sync> {
+        self.tool_filter.clone()
     }
 }
 

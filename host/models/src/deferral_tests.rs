@@ -1,4 +1,4 @@
-//! Tools that a provider defers until the model searches for them, over HTTP.
+//! Tests, over HTTP, of deferred tools: the provider adds a tool to the prompt when the model has searched for it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,8 +14,8 @@ use toolwit_agent::Conversation;
 use toolwit_agent::model::{ChatModel, ChatOptions, ChatRequest, DeclaredTool, Delivery};
 use toolwit_core::{Message, NativeTool, ToolDefinition, ToolId, ToolName, ToolResult};
 
-/// Starts a server that returns these documents in order.
-async fn server(responses: &[Value]) -> MockServer {
+/// Starts a server that returns these responses in order, one to each request.
+async fn start_server(responses: &[Value]) -> MockServer {
     let server = MockServer::start().await;
     for response in responses {
         let response = ResponseTemplate::new(200).set_body_json(response);
@@ -43,7 +43,8 @@ async fn run(model: impl ChatModel + 'static, delivery: Delivery, server: &MockS
     (outcome.text().to_owned(), bodies)
 }
 
-/// Returns two responses: a call after a search by the provider, and an answer.
+/// Returns two responses. The first one has a tool search, which the provider executed, and a call. The second one is the
+/// answer.
 fn anthropic_responses() -> [Value; 2] {
     let usage = json!({"input_tokens": 9, "output_tokens": 9});
     let references = json!([{"type": "tool_reference", "tool_name": "weather"}]);
@@ -65,60 +66,67 @@ fn anthropic(server: &MockServer) -> Anthropic {
 }
 
 #[tokio::test]
-async fn anthropic_defers_tools_and_gets_its_search_back() {
-    let server = server(&anthropic_responses()).await;
+async fn anthropic_defers_tools_and_its_search_is_sent_back() {
+    let server = start_server(&anthropic_responses()).await;
     let (answer, bodies) = run(anthropic(&server), Delivery::Native, &server).await;
     assert_eq!(answer, "Sunny.");
     let tools = &bodies[0]["tools"];
     assert_eq!(tools[0]["type"], "tool_search_tool_bm25_20251119");
     assert!(
         tools[0].get("defer_loading").is_none(),
-        "the search itself is not deferred"
+        "the search tool is not deferred"
     );
     assert_eq!(
         (&tools[1]["name"], &tools[1]["defer_loading"]),
         (&json!("weather"), &json!(true))
     );
     assert_eq!(tools[1]["allowed_callers"], json!(["direct"]));
-    assert_eq!(bodies[1]["tools"], *tools, "the prefix of the next request is the same");
-    let kinds = |message: &Value| -> Vec<String> {
+    assert_eq!(
+        bodies[1]["tools"], *tools,
+        "the next request has the same tools, so that the prompt stays cached"
+    );
+    let block_types = |message: &Value| -> Vec<String> {
         let blocks = message["content"].as_array().unwrap().iter();
         blocks.map(|block| block["type"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(
-        kinds(&bodies[1]["messages"][1]),
+        block_types(&bodies[1]["messages"][1]),
         ["text", "server_tool_use", "tool_search_tool_result", "tool_use"]
     );
     assert_eq!(bodies[1]["messages"][2]["content"][0]["content"], "sunny in \"Rome\"");
 }
 
 #[tokio::test]
-async fn anthropic_continues_a_response_that_it_paused() {
+async fn a_response_that_anthropic_paused_is_continued() {
     let [call, answer] = anthropic_responses();
     let content = call["content"].as_array().unwrap();
     let usage = json!({"input_tokens": 9, "output_tokens": 9});
     let paused = json!({"content": content[..2], "stop_reason": "pause_turn", "usage": usage});
     let continuation = json!({"content": content[2..], "stop_reason": "tool_use", "usage": usage});
-    let server = server(&[paused, continuation, answer]).await;
+    let server = start_server(&[paused, continuation, answer]).await;
     let (answer, bodies) = run(anthropic(&server), Delivery::Native, &server).await;
     assert_eq!(answer, "Sunny.");
-    let sent = bodies[1]["messages"].as_array().unwrap();
+    let sent_messages = bodies[1]["messages"].as_array().unwrap();
     assert_eq!(
-        sent[1],
+        sent_messages[1],
         json!({"role": "assistant", "content": content[..2]}),
-        "the response is sent back as it came"
+        "the paused response is sent back unchanged"
     );
-    assert_eq!(sent.len(), 2);
-    let joined = bodies[2]["messages"][1]["content"].as_array().unwrap();
-    assert_eq!(joined.len(), 4, "both parts are one message: {joined:?}");
+    assert_eq!(sent_messages.len(), 2);
+    let joined_blocks = bodies[2]["messages"][1]["content"].as_array().unwrap();
+    assert_eq!(
+        joined_blocks.len(),
+        4,
+        "the paused response and its continuation are one message: {joined_blocks:?}"
+    );
 }
 
 #[tokio::test]
-async fn a_list_gives_the_same_result_without_deferral() {
+async fn the_delivery_list_gives_the_same_answer_without_deferral() {
     let [mut call, answer] = anthropic_responses();
     let blocks = call["content"].as_array_mut().unwrap();
     blocks.drain(1..3);
-    let server = server(&[call, answer]).await;
+    let server = start_server(&[call, answer]).await;
     let (answer, bodies) = run(anthropic(&server), Delivery::List, &server).await;
     assert_eq!(answer, "Sunny.");
     assert!(!bodies[0]["tools"].to_string().contains("defer_loading"));
@@ -126,17 +134,17 @@ async fn a_list_gives_the_same_result_without_deferral() {
 }
 
 #[tokio::test]
-async fn openai_responses_defer_tools_and_get_their_search_back() {
+async fn openai_responses_defers_tools_and_its_search_is_sent_back() {
     let usage = json!({"input_tokens": 9, "output_tokens": 9});
-    let loaded = json!([{"type": "function", "name": "weather", "defer_loading": true, "parameters": {}}]);
+    let loaded_tools = json!([{"type": "function", "name": "weather", "defer_loading": true, "parameters": {}}]);
     let message =
         json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Sunny."}]});
-    let server = server(&[
+    let server = start_server(&[
         json!({"status": "completed", "usage": usage, "output": [
             {"type": "tool_search_call", "id": "tsc_1", "execution": "server", "call_id": null, "status": "completed",
                 "arguments": {"paths": ["weather"]}},
             {"type": "tool_search_output", "id": "tso_1", "execution": "server", "call_id": null, "status": "completed",
-                "tools": loaded},
+                "tools": loaded_tools},
             {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": "{\"city\": \"Rome\"}"},
         ]}),
         json!({"status": "completed", "usage": usage, "output": [message]}),
@@ -154,18 +162,17 @@ async fn openai_responses_defer_tools_and_get_their_search_back() {
     );
     assert_eq!(tools[1]["allowed_callers"], json!(["direct"]));
     let input = bodies[1]["input"].as_array().unwrap();
-    let kinds: Vec<_> = input.iter().filter_map(|item| item["type"].as_str()).collect();
+    let item_types: Vec<_> = input.iter().filter_map(|item| item["type"].as_str()).collect();
     let expected = [
         "tool_search_call",
         "tool_search_output",
         "function_call",
         "function_call_output",
     ];
-    assert_eq!(kinds, expected);
+    assert_eq!(item_types, expected);
     assert_eq!(input.last().unwrap()["output"], "sunny in \"Rome\"");
 }
 
-/// Returns a tool of a plugin.
 fn plugin_tool(plugin: &str, name: &str) -> DeclaredTool {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let id = ToolId::plugin(plugin, None, name);
@@ -175,7 +182,7 @@ fn plugin_tool(plugin: &str, name: &str) -> DeclaredTool {
     }
 }
 
-/// Returns a response with a call of a tool in a namespace, as a document or as a stream.
+/// Returns a response with a call of a tool in a namespace, as a JSON document or as a stream of events.
 fn namespaced_call(mode: ResponseMode) -> ResponseTemplate {
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "namespace": "weather", "name": "rain",
         "arguments": "{\"city\": \"Rome\"}"});
@@ -184,11 +191,11 @@ fn namespaced_call(mode: ResponseMode) -> ResponseTemplate {
     if mode == ResponseMode::Complete {
         return ResponseTemplate::new(200).set_body_json(response);
     }
-    let mut added = call.clone();
-    added["arguments"] = json!("");
+    let mut added_item = call.clone();
+    added_item["arguments"] = json!("");
     let delta = "{\"city\": \"Rome\"}";
     let events = [
-        json!({"type": "response.output_item.added", "output_index": 0, "item": added}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": added_item}),
         json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": delta}),
         json!({"type": "response.output_item.done", "output_index": 0, "item": call}),
         json!({"type": "response.completed", "response": response}),
@@ -216,17 +223,17 @@ async fn tools_of_a_plugin_are_deferred_in_its_namespace() {
         let response = model.chat(request(std::slice::from_ref(&question))).await.unwrap();
         let call = &response.tool_calls[0];
         assert_eq!((&*call.name, &*call.arguments), ("rain", "{\"city\": \"Rome\"}"));
-        let answered = Message::assistant("", response.tool_calls.clone());
-        let history = [question.clone(), answered, Message::tool(call, "no", false)];
+        let call_message = Message::assistant("", response.tool_calls.clone());
+        let history = [question.clone(), call_message, Message::tool(call, "no", false)];
         model.chat(request(&history)).await.unwrap();
 
         let received = server.received_requests().await.unwrap();
         let bodies: Vec<Value> = received.iter().map(|request| request.body_json().unwrap()).collect();
         let declared = bodies[0]["tools"].as_array().unwrap();
-        let kinds: Vec<_> = declared.iter().map(|tool| (&tool["type"], &tool["name"])).collect();
+        let types_and_names: Vec<_> = declared.iter().map(|tool| (&tool["type"], &tool["name"])).collect();
         let namespace = json!("namespace");
         assert_eq!(
-            kinds[1..],
+            types_and_names[1..],
             [(&namespace, &json!("weather")), (&namespace, &json!("orders"))]
         );
         assert_eq!(declared[1]["description"], "Tools of `weather`, such as sun, rain.");
@@ -239,13 +246,13 @@ async fn tools_of_a_plugin_are_deferred_in_its_namespace() {
         assert_eq!(bodies[1]["tools"], bodies[0]["tools"]);
         assert_eq!(
             bodies[1]["input"][1]["namespace"], "weather",
-            "a call is sent back as it came"
+            "the call is sent back with its namespace"
         );
     }
 }
 
 #[tokio::test]
-async fn an_api_without_deferral_refuses_it() {
+async fn an_api_without_deferral_refuses_the_delivery_native() {
     let model = OpenAi::builder("m").base_url("http://127.0.0.1:1/v1").build().unwrap();
     let result = Conversation::builder().model(model).delivery(Delivery::Native).build();
     let error = result.err().unwrap().to_string();

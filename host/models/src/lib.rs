@@ -6,14 +6,14 @@
 //! | module | contents |
 //! |---|---|
 //! | `http` | POST requests, limited in time and size; keys, failures and retries |
-//! | `decode` | the JSON of a response body: server-sent events or a document, in pieces of any size |
+//! | `decode` | conversion of a response body to JSON: the body is a stream of server-sent events or one JSON document |
 //! | `assembly` | the assembly of a response from its pieces |
 //! | `schema` | conversion of tool schemas to the subsets that providers accept |
 //! | `client` | the client that all APIs share |
 //! | `chat`, `responses`, `anthropic`, `gemini` | the request and response formats, one API each |
-//! | `tool_prompt` | tool calling through the prompt, for models without an API for it |
+//! | `tool_prompt` | tool calling through the prompt, for models or servers without native tool calls |
 //! | `provider`, `model_spec` | providers, and the names of their models |
-//! | `environment`, `ollama` | environment variables; the address of a local Ollama server |
+//! | `environment`, `ollama` | environment variables; the base URL of Ollama |
 
 mod anthropic;
 mod assembly;

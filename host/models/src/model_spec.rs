@@ -1,4 +1,4 @@
-//! The names of models with their providers, and the creation of their clients.
+//! The text form that names a model and its provider, and the creation of the model's client.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,8 +15,9 @@ use crate::responses::Responses;
 use crate::tool_prompt::ToolCallFormat;
 use toolwit_agent::model::{ChatModel, ModelError, ScriptedModel};
 
-/// The name of a model and its provider: `openai:gpt-5`, `anthropic:claude-sonnet-4-5`, `ollama:llama3`,
-/// `scripted:scenario.toml`, `openai:qwen3@http://127.0.0.1:8080/v1`.
+/// A model and its provider, parsed from `PROVIDER:MODEL` or `PROVIDER:MODEL@BASE_URL`: `openai:gpt-5`,
+/// `anthropic:claude-sonnet-4-5`, `ollama:llama3`, `openai:qwen3@http://127.0.0.1:8080/v1`. In `scripted:scenario.toml`,
+/// the model is the path of a scenario file.
 ///
 /// ```
 /// use toolwit_models::ModelSpec;
@@ -35,15 +36,15 @@ pub struct ModelSpec {
 }
 
 impl ModelSpec {
-    /// Sets the format in which the model calls tools. The format is not part of the name.
+    /// Sets the format in which the model calls tools. The text form of a `ModelSpec` does not contain this format.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for a scripted model, whose calls are in its scenario, unless the format is
-    /// [`Native`](ToolCallFormat::Native).
+    /// [`ModelError::Configuration`] if the model is scripted and the format is not
+    /// [`Native`](ToolCallFormat::Native): the scenario file contains the calls of a scripted model.
     pub fn with_tool_calls(mut self, format: ToolCallFormat) -> Result<Self, ModelError> {
         if self.provider.api == ProviderApi::Scripted && format != ToolCallFormat::Native {
             return Err(ModelError::Configuration {
-                message: "a scripted model has no format of tool calls".to_owned(),
+                message: "the format of tool calls cannot be set for a scripted model".to_owned(),
                 suggestion: "use the format `native`, or a model behind an API".to_owned(),
             });
         }
@@ -51,13 +52,13 @@ impl ModelSpec {
         Ok(self)
     }
 
-    /// Sets the base URL, in place of the provider's own.
+    /// Sets the base URL, which replaces the provider's default base URL.
     ///
     /// # Errors
     /// [`ModelError::Configuration`] for a scripted model, which has no base URL.
     pub fn with_base_url(mut self, url: impl Into<String>) -> Result<Self, ModelError> {
         if self.provider.api == ProviderApi::Scripted {
-            return Err(invalid("a scripted model has no base URL".to_owned()));
+            return Err(invalid_spec("a scripted model has no base URL".to_owned()));
         }
         self.base_url = Some(url.into());
         Ok(self)
@@ -69,18 +70,18 @@ impl FromStr for ModelSpec {
 
     fn from_str(text: &str) -> Result<Self, ModelError> {
         let Some((provider, model_and_url)) = text.split_once(':') else {
-            return Err(invalid(format!("the model name `{text}` has no provider")));
+            return Err(invalid_spec(format!("the model name `{text}` has no provider")));
         };
         let provider = match provider {
-            "http" | "https" => return Err(invalid("the base URL has no model name before it".to_owned())),
-            name => Provider::named(name).ok_or_else(|| invalid(format!("the provider `{name}` is unknown")))?,
+            "http" | "https" => return Err(invalid_spec("the base URL has no model name before it".to_owned())),
+            name => Provider::named(name).ok_or_else(|| invalid_spec(format!("the provider `{name}` is unknown")))?,
         };
         let (model, base_url) = match provider.api {
             ProviderApi::Scripted => (model_and_url, None),
             _ => split_base_url(model_and_url),
         };
         if model.trim().is_empty() {
-            return Err(invalid(format!("`{provider}:` has no model name after it")));
+            return Err(invalid_spec(format!("`{provider}:` has no model name after it")));
         }
         Ok(Self {
             provider,
@@ -91,7 +92,7 @@ impl FromStr for ModelSpec {
     }
 }
 
-/// Splits a name into model and base URL. An `@` that does not start a URL belongs to the model.
+/// Splits `MODEL@BASE_URL` into the model and the base URL. An `@` without a URL after it belongs to the model.
 fn split_base_url(text: &str) -> (&str, Option<&str>) {
     let separators = ["@http://", "@https://"];
     match separators.iter().filter_map(|separator| text.find(separator)).min() {
@@ -110,28 +111,29 @@ impl fmt::Display for ModelSpec {
     }
 }
 
-/// Creates the client of a model. No request is sent; a scenario is read from its file.
+/// Creates the client of a model, without sending a request. For a scripted model, reads the scenario file.
 ///
 /// The key and the base URL come from the provider's environment variables, such as `OPENAI_API_KEY` and
-/// `OPENAI_BASE_URL`. A base URL in the name takes precedence. The key is read again before each request. `ollama:`
-/// sends no key, and takes the base URL from the name or `OLLAMA_HOST`.
+/// `OPENAI_BASE_URL`. A base URL in the `ModelSpec` takes precedence. The key is read again before each request. For
+/// `ollama`, no key is sent, and the base URL comes from the `ModelSpec` or else from `OLLAMA_HOST`.
 ///
 /// # Errors
-/// [`ModelError::Configuration`] as for [`ClientBuilder::build`], and if the key or the base URL is missing, or the
-/// scenario cannot be read or parsed; [`ModelError::Cancelled`] if the runtime shuts down.
+/// [`ModelError::Configuration`] as for [`ClientBuilder::build`], and if the base URL is missing, the key for an `https`
+/// base URL is missing, or the scenario cannot be read or parsed; [`ModelError::Cancelled`] if the runtime shuts down.
 pub async fn connect(spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
     if spec.provider.api == ProviderApi::Scripted {
         return Ok(Arc::new(ScriptedModel::load(&spec.model).await?));
     }
     let spec = spec.clone();
-    // Reading the platform's root certificates blocks.
+    // `build` reads the platform's root certificates, which blocks the thread.
     match tokio::task::spawn_blocking(move || http_model(spec)).await {
         Ok(model) => model,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Err(_) => Err(ModelError::Cancelled),
     }
 }
 
-/// Creates the client of a model behind an API.
+/// Creates the client of a model that a provider serves over HTTP.
 fn http_model(spec: ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
     let tool_call_format = spec.tool_call_format;
     let model: Arc<dyn ChatModel> = match spec.provider.api {
@@ -146,7 +148,7 @@ fn http_model(spec: ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
     Ok(tool_call_format.apply(model))
 }
 
-/// Returns the builder of a client, with the provider's base URL and key.
+/// Returns the builder of a client, with the model's base URL and the provider's key.
 fn client_builder<D: Dialect>(spec: ModelSpec) -> Result<ClientBuilder<D>, ModelError> {
     let provider = spec.provider;
     let base_url = spec.base_url.or_else(|| provider.base_url(variable));
@@ -163,10 +165,11 @@ fn client_builder<D: Dialect>(spec: ModelSpec) -> Result<ClientBuilder<D>, Model
     if provider.key_variables.is_empty() {
         return Ok(builder);
     }
-    builder.key_from(provider.key_variables, variable)
+    builder.key_from_variables(provider.key_variables, variable)
 }
 
-fn invalid(message: String) -> ModelError {
+/// Returns the error of an invalid `ModelSpec`. It suggests the accepted forms.
+fn invalid_spec(message: String) -> ModelError {
     let providers: Vec<_> = Provider::names().collect();
     ModelError::Configuration {
         message,
@@ -187,8 +190,8 @@ mod tests {
     }
 
     #[test]
-    fn names_are_parsed_and_formatted_unchanged() {
-        let valid = [
+    fn specs_are_parsed_and_formatted_unchanged() {
+        let valid_specs = [
             ("openai:gpt-5", "gpt-5", None),
             ("ollama:llama3:8b", "llama3:8b", None),
             ("openai:@cf/meta/llama", "@cf/meta/llama", None),
@@ -199,7 +202,7 @@ mod tests {
             ),
             ("scripted:dir/a@http://b.toml", "dir/a@http://b.toml", None),
         ];
-        for (text, model, base_url) in valid {
+        for (text, model, base_url) in valid_specs {
             let spec = parse(text).unwrap();
             assert_eq!((spec.model.as_str(), spec.base_url.as_deref()), (model, base_url));
             assert_eq!(spec.to_string(), text);
@@ -207,8 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_name_is_refused_with_the_accepted_forms() {
-        let invalid_names = [
+    fn an_invalid_spec_is_refused_with_the_providers_as_suggestion() {
+        let invalid_specs = [
             ("gpt-5", "has no provider"),
             ("", "has no provider"),
             ("open-ai:gpt-5", "`open-ai` is unknown"),
@@ -217,7 +220,7 @@ mod tests {
             ("openai:", "has no model name"),
             ("openai:@http://127.0.0.1/v1", "has no model name"),
         ];
-        for (text, reason) in invalid_names {
+        for (text, reason) in invalid_specs {
             let error = parse(text).unwrap_err();
             assert!(error.to_string().contains(reason), "{text}: {error}");
             for provider in ["openai", "anthropic", "gemini", "ollama", "scripted"] {
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_name_connects_to_its_model() {
+    async fn each_spec_connects_to_its_model() {
         let connected_name = |text: &str| {
             let spec = parse(text).unwrap();
             async move { connect(&spec).await.map(|model| model.name().to_owned()) }
@@ -237,8 +240,8 @@ mod tests {
             Ok("llama3:8b".to_owned())
         );
         for provider in Provider::names().filter(|name| *name != "scripted") {
-            let name = format!("{provider}:some-model@http://127.0.0.1:1/v1");
-            assert_eq!(connected_name(&name).await, Ok("some-model".to_owned()), "{name}");
+            let spec = format!("{provider}:some-model@http://127.0.0.1:1/v1");
+            assert_eq!(connected_name(&spec).await, Ok("some-model".to_owned()), "{spec}");
         }
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("greet.toml");

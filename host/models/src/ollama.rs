@@ -1,9 +1,9 @@
-//! The address of Ollama's OpenAI-compatible API.
+//! The base URL of Ollama's OpenAI-compatible API.
 
-/// The variable that sets the address for Ollama's own programs.
+/// The environment variable from which Ollama's own programs read the address of the server.
 pub(super) const HOST_VARIABLE: &str = "OLLAMA_HOST";
 
-/// Ollama's port, for an address that is not a URL and has no port.
+/// Ollama's default port. It is used for an address that is not a URL and has no port.
 const PORT_DEFAULT: &str = "11434";
 
 /// Returns the base URL for a value of `OLLAMA_HOST`, which can be a host, a host with a port, a URL or empty.
@@ -13,7 +13,11 @@ pub(super) fn base_url(host: &str) -> String {
         Some(parts) => parts,
         None => ("http", host),
     };
-    // `0.0.0.0` and `[::]` are addresses to listen on; a client needs a concrete one.
+    // A server listens on `0.0.0.0` or `[::]`, which stand for all its addresses. A client connects to one address: loopback.
+    let bracketed = authority
+        .parse::<std::net::Ipv6Addr>()
+        .map(|address| format!("[{address}]"));
+    let authority = bracketed.as_deref().unwrap_or(authority);
     let port = ["0.0.0.0", "[::]", ""].iter().find_map(|address| {
         let port = authority.strip_prefix(address)?;
         (port.is_empty() || port.starts_with(':')).then_some(port)
@@ -22,9 +26,10 @@ pub(super) fn base_url(host: &str) -> String {
         Some(port) => format!("127.0.0.1{port}"),
         None => authority.to_owned(),
     };
-    let after_address = authority.rsplit(']').next().unwrap_or_default();
-    let has_port = host.contains("://") || after_address.contains(':');
-    let port = if has_port {
+    // The colons inside the brackets of an IPv6 address do not start a port.
+    let after_brackets = authority.rsplit(']').next().unwrap_or_default();
+    let is_url = host.contains("://");
+    let port = if is_url || after_brackets.contains(':') {
         String::new()
     } else {
         format!(":{PORT_DEFAULT}")
@@ -48,6 +53,8 @@ mod tests {
             ("gpu-box", "http://gpu-box:11434/v1"),
             ("gpu-box:1", "http://gpu-box:1/v1"),
             ("[::1]", "http://[::1]:11434/v1"),
+            ("::1", "http://[::1]:11434/v1"),
+            ("::", "http://127.0.0.1:11434/v1"),
             ("https://ollama.example/", "https://ollama.example/v1"),
         ];
         for (host, expected) in forms {

@@ -1,4 +1,4 @@
-//! The providers that the name of a model can contain.
+//! The providers that a [`ModelSpec`](crate::ModelSpec) can name.
 
 use std::fmt;
 
@@ -11,20 +11,23 @@ pub(crate) enum ProviderApi {
     Responses,
     Anthropic,
     Gemini,
-    /// No API: the scripted model, whose responses are in a file.
+    /// No API: a scripted model takes its responses from a scenario file.
     Scripted,
 }
 
-/// A provider: its API, its base URL, and the environment variables with its base URL and its key.
+/// A provider: its API, its default base URL, and the environment variables for its base URL and its key.
 #[derive(Debug)]
 pub(crate) struct Provider {
     /// The name, as in `openai:gpt-5`.
     pub(crate) name: &'static str,
     pub(crate) api: ProviderApi,
-    /// The default base URL. A variable or the name of the model takes precedence. `None` for Azure, where it differs
-    /// for each customer, for Ollama, where `OLLAMA_HOST` determines it, and for the scripted model.
+    /// The default base URL. A base URL in an environment variable or in the [`ModelSpec`](crate::ModelSpec) takes
+    /// precedence. `None` for Azure, whose base URL differs for each customer, for Ollama, whose base URL follows from
+    /// `OLLAMA_HOST`, and for scripted models.
     pub(crate) base_url: Option<&'static str>,
+    /// The environment variables that can hold another base URL. The first one that is set counts.
     pub(crate) base_url_variables: &'static [&'static str],
+    /// The environment variables that can hold the key. The first one that is set counts.
     pub(crate) key_variables: &'static [&'static str],
 }
 
@@ -134,13 +137,15 @@ impl Provider {
         PROVIDERS.iter().map(|provider| provider.name)
     }
 
-    /// Returns the base URL from a variable, or else the default one. Returns `None` if there is neither. `variable`
-    /// returns the value of an environment variable.
-    pub(crate) fn base_url(&self, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    /// Returns the base URL from an environment variable, or else the default base URL. Returns `None` if neither
+    /// exists. `read_variable` returns the value of an environment variable.
+    pub(crate) fn base_url(&self, read_variable: impl Fn(&str) -> Option<String>) -> Option<String> {
         if self.name == "ollama" {
-            return Some(ollama::base_url(&variable(ollama::HOST_VARIABLE).unwrap_or_default()));
+            return Some(ollama::base_url(
+                &read_variable(ollama::HOST_VARIABLE).unwrap_or_default(),
+            ));
         }
-        let from_variable = self.base_url_variables.iter().find_map(|name| variable(name));
+        let from_variable = self.base_url_variables.iter().find_map(|name| read_variable(name));
         from_variable.or_else(|| self.base_url.map(str::to_owned))
     }
 }

@@ -1,4 +1,4 @@
-//! Property tests of the readers of every API.
+//! Property tests of the response readers of all APIs.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use crate::client::testing::{read, read_pieces, stream};
 use crate::gemini::GenerateContent;
 use crate::responses::Responses;
 
-/// Names of fields and types of all APIs, so that arbitrary JSON reaches the code that reads them.
+/// Names of fields and event types of all APIs. With these words, random JSON reaches the code that reads the fields.
 const WORDS: &[&str] = &[
     "args",
     "arguments",
@@ -91,20 +91,21 @@ fn any_event() -> impl Strategy<Value = Value> {
                 .prop_map(|fields| Value::Object(fields.into_iter().collect())),
         ]
     });
-    // Most events of the APIs have a type, an index and a content.
-    (word(), 0u64..3, tree.clone(), tree.clone(), tree).prop_map(|(kind, index, one, two, three)| {
+    // The random values are in the fields that the events of the APIs have.
+    (word(), 0u64..3, tree.clone(), tree.clone(), tree).prop_map(|(event_type, index, first, second, third)| {
         json!({
-            "type": kind, "index": index, "output_index": index,
-            "delta": one, "content_block": two, "item": two, "response": three, "message": two,
-            "choices": [{"delta": one, "message": one, "finish_reason": three}],
-            "candidates": [{"content": {"parts": [one, two]}, "finishReason": "STOP"}],
-            "content": [two, one], "output": [two, one], "usage": three, "usageMetadata": three,
+            "type": event_type, "index": index, "output_index": index,
+            "delta": first, "content_block": second, "item": second, "response": third, "message": second,
+            "choices": [{"delta": first, "message": first, "finish_reason": third}],
+            "candidates": [{"content": {"parts": [first, second]}, "finishReason": "STOP"}],
+            "content": [second, first], "output": [second, first], "usage": third, "usageMetadata": third,
         })
     })
 }
 
-/// Checks that a body in two pieces gives the same response as in one, and that no event as a document panics.
-fn check<D: Dialect>(events: &[Value], cut: usize) -> Result<(), TestCaseError> {
+/// Checks that a stream gives the same response in two pieces as in one. Also reads each event as a complete response, which must
+/// not panic.
+fn check_reader<D: Dialect>(events: &[Value], cut: usize) -> Result<(), TestCaseError> {
     let body = stream(events);
     let uncut = read::<D>(&body);
     let (head, tail) = body.as_bytes().split_at(cut.min(body.len()));
@@ -118,16 +119,16 @@ fn check<D: Dialect>(events: &[Value], cut: usize) -> Result<(), TestCaseError> 
 proptest! {
     // attack: F6, attack: F10
     #[test]
-    fn no_event_panics_and_no_cut_changes_the_response(events in prop::collection::vec(any_event(), 0..5), cut in 0usize..3_000) {
-        check::<ChatCompletions>(&events, cut)?;
-        check::<Messages>(&events, cut)?;
-        check::<Responses>(&events, cut)?;
-        check::<GenerateContent>(&events, cut)?;
+    fn no_event_causes_a_panic_and_no_cut_changes_the_response(events in prop::collection::vec(any_event(), 0..5), cut in 0usize..3_000) {
+        check_reader::<ChatCompletions>(&events, cut)?;
+        check_reader::<Messages>(&events, cut)?;
+        check_reader::<Responses>(&events, cut)?;
+        check_reader::<GenerateContent>(&events, cut)?;
     }
 
     // attack: F6
     #[test]
-    fn no_bytes_panic(body in prop::collection::vec(any::<u8>(), 0..200), prefix in prop::sample::select(vec!["", "{", "[", "data: {"])) {
+    fn no_bytes_cause_a_panic(body in prop::collection::vec(any::<u8>(), 0..200), prefix in prop::sample::select(vec!["", "{", "[", "data: {"])) {
         let body = [prefix.as_bytes(), &body].concat();
         let uncut = read::<Messages>(&body);
         prop_assert_eq!(read_pieces::<Messages>(body.chunks(1), &[]), uncut);

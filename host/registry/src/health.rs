@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::store::{CheckOutcome, CheckStage, HealthState, ToolHealth};
 use toolwit_core::{Error, ErrorKind, Phase, ToolId, ToolResult};
 
-/// The time for which a failure is valid. Later, its cause may have been fixed.
+/// The time for which a failed check is valid. Later, the cause of the failure may have been fixed.
 const BROKEN_FOR: Duration = Duration::from_secs(24 * 3_600);
 
-/// The time for which a success is valid. Later, the tool may have stopped working.
+/// The time for which a successful check is valid. Later, the tool may have stopped working.
 const HEALTHY_FOR: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// A tool whose last health check failed: its component did not load, or its call failed.
@@ -26,8 +26,8 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the state of a tool at a time. The state is unknown if the last check is too old, or if the component loads and no
-/// call was checked.
+/// Returns the health of a tool at the time `now_ms`. The health is unknown if the last check is too old, or if the component
+/// loads but no call was checked.
 #[must_use]
 pub(crate) fn current_state(health: &ToolHealth, now_ms: u64) -> HealthState {
     let age = Duration::from_millis(now_ms.saturating_sub(health.checked_ms));
@@ -40,9 +40,9 @@ pub(crate) fn current_state(health: &ToolHealth, now_ms: u64) -> HealthState {
     }
 }
 
-/// Converts the outcome of a call to a health check. `None` if the outcome shows nothing about the health of the tool: the tool
-/// returned an error itself, or the cause is outside of the tool, such as invalid arguments, a missing key or grant, or a
-/// cancellation.
+/// Converts the outcome of a call to a health check: its stage and its outcome. `None` if the outcome of the call shows nothing
+/// about the health of the tool: the tool itself returned the error, or the cause is outside of the tool, such as invalid
+/// arguments, a missing key or grant, or a cancellation.
 #[must_use]
 pub fn check_outcome(outcome: Result<&ToolResult, &Error>) -> Option<(CheckStage, CheckOutcome)> {
     let error = match outcome {
@@ -60,7 +60,7 @@ pub fn check_outcome(outcome: Result<&ToolResult, &Error>) -> Option<(CheckStage
     stage.map(|stage| (stage, CheckOutcome::Failure(error.message.clone())))
 }
 
-/// Returns whether a call counts as a use of the tool: the tool returned a result, or an error itself.
+/// Returns whether a call counts as a use of the tool: the tool itself returned a result or an error.
 #[must_use]
 pub(crate) fn is_use(outcome: Result<&ToolResult, &Error>) -> bool {
     outcome.map_or_else(|error| error.kind == ErrorKind::Tool, |_| true)
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use crate::store::CallRecord;
 
-    fn check_failure(kind: ErrorKind, phase: Phase) -> Option<(CheckStage, CheckOutcome)> {
+    fn check_of_error(kind: ErrorKind, phase: Phase) -> Option<(CheckStage, CheckOutcome)> {
         check_outcome(Err(&Error::new(kind, phase, "no")))
     }
 
@@ -89,7 +89,7 @@ mod tests {
             (ErrorKind::MissingKey, Phase::Execute),
             (ErrorKind::Tool, Phase::Execute),
         ] {
-            assert_eq!(check_failure(kind, phase), None, "{kind} {phase}");
+            assert_eq!(check_of_error(kind, phase), None, "{kind} {phase}");
         }
         assert_eq!(check_outcome(Ok(&ToolResult::error("no such customer"))), None);
         let failure = || CheckOutcome::Failure("no".to_owned());
@@ -101,10 +101,10 @@ mod tests {
             ErrorKind::ResultBytes,
         ] {
             let check = Some((CheckStage::Execution, failure()));
-            assert_eq!(check_failure(kind, Phase::Execute), check, "{kind}");
+            assert_eq!(check_of_error(kind, Phase::Execute), check, "{kind}");
         }
         assert_eq!(
-            check_failure(ErrorKind::UnknownImport, Phase::Link),
+            check_of_error(ErrorKind::UnknownImport, Phase::Link),
             Some((CheckStage::Import, failure()))
         );
         assert_eq!(

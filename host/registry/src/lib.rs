@@ -12,9 +12,11 @@
 //! - `scan` lists the files, reads those that changed and takes the others from the store. It compiles nothing and runs no
 //!   guest code.
 //! - [`Manifest`]: the metadata that the author of a package declares in addition to its WIT.
-//! - [`Project`]: the settings of a project in `toolwit.toml`. [`OperatorPolicy`]: an operator's settings of approvals.
-//! - [`RequestedPermissions`]: the permissions that a package requests in a format of another host.
-//! - [`Registry`]: an immutable snapshot of the packages; [`LiveRegistry`]: a registry that follows its directories.
+//! - [`Project`]: the settings of a project in `toolwit.toml`. [`OperatorPolicy`]: an operator's settings of approvals and of
+//!   effect classes.
+//! - [`RequestedPermissions`]: the permissions that a package requests in the format of another host.
+//! - [`Registry`]: an immutable snapshot of the packages; [`LiveRegistry`]: a registry that can be refreshed when its directories
+//!   have changed.
 //! - `discovery`: runs plugins with dynamic tools once, to list these tools ([`LiveRegistry::discover_dynamic_tools`]). It is
 //!   the only part of this crate that runs guest code.
 //! - [`Catalog`]: search over tools, by words and, with an [`EmbeddingModel`], by meaning. [`WordVectors`] is such a model.

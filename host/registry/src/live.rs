@@ -1,4 +1,4 @@
-//! A registry that follows its directories.
+//! A registry that can be refreshed when its directories have changed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) struct LiveState {
     /// `None` for a registry without directories, which never changes.
     scan: Option<Scan>,
     pub(crate) current: watch::Sender<Registry>,
-    /// The files of the last scan. The lock is held during a scan, because concurrent scans could publish out of order.
+    /// The files of the last scan. The lock is held during a scan, because concurrent scans could publish their results out of order.
     pub(crate) files: Mutex<ScannedFiles>,
     /// Held during a discovery, so that concurrent discoveries do not run the same plugin twice.
     pub(crate) discovery_lock: Mutex<()>,
@@ -83,8 +83,8 @@ impl LiveRegistry {
 
     /// Scans the directories again and publishes the changes. Unchanged files are not read.
     ///
-    /// A file that is being written is not reported as broken: its earlier state stays until the file is valid, or was not
-    /// modified for two seconds.
+    /// A package whose component is being written is not reported as broken: its earlier state stays until the component is valid,
+    /// or has not been modified for two seconds.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a directory that exists cannot be read.

@@ -24,7 +24,8 @@ pub struct Package {
     pub name: String,
     /// The component file.
     pub path: PathBuf,
-    /// The manifest: the file next to the component, or else the manifest that the component contains.
+    /// The manifest: that of the file next to the component, or else the manifest that the component contains. The version and
+    /// the description in the standard sections of the component complete it.
     pub manifest: Option<Arc<Manifest>>,
     /// Whether the package can be used.
     pub status: PackageStatus,
@@ -60,8 +61,8 @@ impl Package {
         }
     }
 
-    /// Reads a UI page of its tools, an HTML document, by file name. `None` if the component has no such document, or if
-    /// the package is broken. Blocks.
+    /// Reads a UI page by its file name. A UI page is an HTML document in the component that shows the results of tools. `None`
+    /// if the component has no such document, or if the package is broken. Blocks.
     ///
     /// # Errors
     /// If the component cannot be read or has changed since it was inspected, or if its UI pages are invalid.
@@ -71,8 +72,8 @@ impl Package {
         Ok(ui_pages.into_document(name))
     }
 
-    /// Reads the permissions that the package requests in a format of another host; see [`RequestedPermissions::read`]. `None`
-    /// if it has no requests in such a format, or if it is broken.
+    /// Reads the permissions that the package requests in the format of another host; see [`RequestedPermissions::read`]. `None`
+    /// if the package requests no permissions in such a format, or if it is broken.
     ///
     /// # Errors
     /// Those of [`RequestedPermissions::read`]; [`ErrorKind::Internal`] if the reading task panics.
@@ -88,7 +89,7 @@ impl Package {
         })
     }
 
-    /// Returns how complete its manifest is. A package without a manifest is minimal.
+    /// Returns how complete its manifest is: [`Tier::Minimal`] without a manifest.
     #[must_use]
     pub fn tier(&self) -> Tier {
         self.manifest.as_deref().map(Manifest::tier).unwrap_or_default()
@@ -129,7 +130,7 @@ pub(crate) fn name_of(path: &Path) -> Result<String, Error> {
 }
 
 /// Checks a plugin name. It is part of ids, grants, file names and commands, so only letters, digits, `-`, `_` and `.` are
-/// allowed. The error is the rest of a sentence that begins with the name, such as `starts with a dot`.
+/// allowed. The error is the end of a sentence that begins with the name, such as `starts with a dot`.
 pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     const BYTES_MAX: usize = 64;
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

@@ -1,4 +1,4 @@
-//! The policy file of an operator: which calls need an approval, and the effect classes of tools.
+//! The policy file of an operator: the approval of calls, and the effect classes of tools.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use toolwit_core::{ApprovalMode, ApprovalPolicy, ApprovalRule, EffectClass, Erro
 /// class = "idempotent"
 ///
 /// [approval]
-/// default = "writes"          # or by class: read, idempotent, write
+/// default = "writes"          # the keys `read`, `idempotent` and `write` set the mode of one effect class
 ///
 /// [[approval.rule]]
 /// tool = "files#write"
@@ -38,7 +38,7 @@ pub struct OperatorPolicy {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ApprovalSettings {
-    /// The mode of each effect class for which no mode is set.
+    /// The mode of each effect class whose own key is not set.
     pub default: Option<ApprovalMode>,
     /// The mode of tools of the class `read`.
     pub read: Option<ApprovalMode>,
@@ -68,9 +68,9 @@ impl OperatorPolicy {
     /// Reads a policy file. `None` if it does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content, also for
-    /// an unknown key, or if the file is too large or not a regular file; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it
-    /// cannot be read.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content, such as an
+    /// unknown key; also if the file is too large or not a regular file. [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it
+    /// cannot be read or is not UTF-8 text.
     pub fn read(path: &Path) -> Result<Option<Self>, Error> {
         let Some(text) = text_file::read(path, PROJECT_BYTES_MAX)? else {
             return Ok(None);
@@ -95,10 +95,10 @@ impl OperatorPolicy {
                 (EffectClass::Idempotent, settings.idempotent),
                 (EffectClass::Write, settings.write),
             ];
-            for (class, mode) in classes {
-                policy = mode
+            for (class, class_mode) in classes {
+                policy = class_mode
                     .into_iter()
-                    .fold(policy, |policy, mode| policy.with_class(class, mode));
+                    .fold(policy, |policy, class_mode| policy.with_class(class, class_mode));
             }
         }
         policy = settings.rule.iter().cloned().fold(policy, ApprovalPolicy::with_rule);

@@ -29,7 +29,7 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, Error>
     }
 }
 
-/// Parses TOML. Errors begin with `origin`, the name of the file, and have `hint` as their suggestion.
+/// Parses TOML. The message of an error begins with `origin`, the name of the file; its suggestion is `hint`.
 ///
 /// # Errors
 /// [`ErrorKind::Configuration`] with line and column.

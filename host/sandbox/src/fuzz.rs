@@ -16,14 +16,14 @@ use crate::values::encode::encode;
 use crate::values::types::{Case, Field, Label, WitType};
 use toolwit_core::text::parse_json;
 
-/// The maximum depth of a type that is generated from a fuzzer's bytes.
+/// The maximum nesting depth of a type that is generated from a fuzzer's bytes.
 const DEPTH_MAX: u32 = 6;
 
-/// Generates a type from the first bytes and parses JSON from the rest. If the JSON decodes to a value of the type, and the
-/// value encodes to JSON, that JSON must decode and encode to itself.
+/// Generates a type from the first bytes and parses the other bytes as JSON. If the JSON decodes to a value of the type, the
+/// value is encoded to JSON again. A second round trip must return the same JSON as the first.
 ///
 /// # Panics
-/// If a step fails, which means that the fuzzer has found a bug.
+/// If the second round trip fails or returns other JSON, which means that the fuzzer has found a bug.
 #[allow(clippy::panic, reason = "a panic is how a fuzz target reports a finding")]
 pub fn values(data: &[u8]) {
     let mut data = data.iter().copied();
@@ -51,13 +51,14 @@ fn round_trip(field: &Field, value: Value) -> Option<Value> {
     encode(&field.ty, decoded.into_iter().next()?, &mut std::iter::empty()).ok()
 }
 
-/// Generates a type from bytes. At the maximum depth, the type is one without inner types.
+/// Generates a type from bytes. At [`DEPTH_MAX`], generates only types without inner types.
 fn generate_type(data: &mut impl Iterator<Item = u8>, depth: u32) -> WitType {
     let byte = data.next().unwrap_or_default();
     let item_count = usize::from(byte >> 5) + 1;
-    let must_be_leaf = depth >= DEPTH_MAX;
+    // The numbers below 14 stand for types without inner types.
+    let number_count = if depth >= DEPTH_MAX { 14 } else { 22 };
     let mut inner = || Box::new(generate_type(data, depth + 1));
-    match byte % if must_be_leaf { 14 } else { 22 } {
+    match byte % number_count {
         0 => WitType::Bool,
         1 => WitType::S8,
         2 => WitType::U8,
@@ -106,11 +107,11 @@ fn label(index: usize) -> Label {
     Label::new(&format!("item-{index}"))
 }
 
-/// Checks that the CBOR decoder refuses the data, or returns a value within the limits that is the same after it is encoded and
-/// decoded again.
+/// Checks that the CBOR decoder refuses the data or returns a value within the limits. Also checks that such a value remains
+/// the same if it is encoded and decoded again.
 ///
 /// # Panics
-/// If a step fails, which means that the fuzzer has found a bug.
+/// If a check fails, which means that the fuzzer has found a bug.
 pub fn cbor(data: &[u8]) {
     cbor::check_round_trip(data);
 }
@@ -118,11 +119,11 @@ pub fn cbor(data: &[u8]) {
 /// The maximum number of rules of one input of [`directories`].
 const RULES_MAX: usize = 4;
 
-/// Opens the directories of rules, and decides on accesses to a path.
+/// Opens the directories of rules, and decides on accesses to a guest path.
 ///
-/// Each line of the input except the last is a rule: a path below `root`, a path of the guest, and `rw` for a writable
-/// directory. Invalid rules are skipped. The last line is the path of the guest that is accessed. `links` lists the links below
-/// `root`, each with its target, as paths below `root`.
+/// Each line of the input except the last is a rule: a path below `root`, a guest path, and `rw` for a writable directory,
+/// separated by spaces. Invalid rules and those after the first [`RULES_MAX`] lines are skipped. The last line is the accessed
+/// guest path. `links` lists the symbolic links below `root`, each with its target, as paths relative to `root`.
 ///
 /// A rule must open the directory to which its path resolves. No link inside a writable directory may be followed, and an
 /// access may be allowed only by a rule whose directory was opened.
@@ -137,7 +138,7 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
     let rules: Vec<_> = lines
         .iter()
         .take(RULES_MAX)
-        .filter_map(|line| directory_rule(root, line))
+        .filter_map(|line| parse_rule(root, line))
         .collect();
     let area = GrantableArea {
         writable: WritableRoots::of(&rules),
@@ -147,7 +148,7 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
         let directory = OpenDirectory::open(rule, &area, None, &Arc::default());
         (rule, directory.map(|directory| directory.path))
     });
-    let opened: Vec<OpenedRule<'_>> = opened.collect();
+    let opened: Vec<RuleWithPath<'_>> = opened.collect();
     let is_writable = |directory: &Path| {
         let writable = opened.iter().filter(|(rule, _)| rule.access == AccessMode::ReadWrite);
         let mut paths = writable.filter_map(|(_, path)| path.as_ref().ok());
@@ -170,16 +171,17 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
 }
 
 /// A rule, and the real path of its directory or the reason why it cannot be opened.
-type OpenedRule<'r> = (&'r DirectoryRule, std::io::Result<PathBuf>);
+type RuleWithPath<'r> = (&'r DirectoryRule, std::io::Result<PathBuf>);
 
-/// Decides on reading and writing a path of the guest. Panics if an access is allowed that no rule with an opened directory
-/// covers.
-fn check_decisions(opened: &[OpenedRule<'_>], guest_path: &str) {
+/// Decides on reading and writing a guest path. Panics if an access is allowed although no rule with an opened directory
+/// covers it.
+fn check_decisions(opened: &[RuleWithPath<'_>], guest_path: &str) {
     let mut rights = EffectiveRights {
         declared: DeclaredCapabilities::from_imports(["wasi:filesystem/preopens@0.2.6"]),
         ..EffectiveRights::default()
     };
     for (rule, path) in opened {
+        // `real_paths` has one entry for each guest path, so only the first rule of a guest path is used.
         if rights.rules.files.iter().any(|earlier| earlier.guest == rule.guest) {
             continue;
         }
@@ -201,9 +203,9 @@ fn check_decisions(opened: &[OpenedRule<'_>], guest_path: &str) {
         let allows = |rule: &DirectoryRule| {
             let guest = Path::new(guest_path);
             let is_open = rights.real_paths.contains_key(&rule.guest);
-            let has_parent_part = guest.components().any(|part| part == Component::ParentDir);
+            let has_parent_component = guest.components().any(|component| component == Component::ParentDir);
             is_open
-                && !has_parent_part
+                && !has_parent_component
                 && guest.starts_with(&rule.guest)
                 && (mode == AccessMode::Read || rule.access == mode)
         };
@@ -214,7 +216,8 @@ fn check_decisions(opened: &[OpenedRule<'_>], guest_path: &str) {
     }
 }
 
-fn directory_rule(root: &Path, line: &str) -> Option<DirectoryRule> {
+/// Parses a rule in the input of [`directories`].
+fn parse_rule(root: &Path, line: &str) -> Option<DirectoryRule> {
     let mut parts = line.split(' ');
     let host = root.join(parts.next()?.trim_start_matches('/'));
     let guest = parts.next()?;
@@ -225,11 +228,12 @@ fn directory_rule(root: &Path, line: &str) -> Option<DirectoryRule> {
     DirectoryRule::new(host.to_str()?, guest, access, None).ok()
 }
 
-/// Resolves a path with a list of links instead of the file system. Returns the resolved path and the links that it followed.
+/// Resolves the symbolic links in a path, from the list `links` instead of the file system. Returns the resolved path and the
+/// links that were followed.
 fn resolve_with_links(root: &Path, links: &[(&str, &str)], path: &Path) -> (PathBuf, Vec<PathBuf>) {
     let (mut resolved, mut followed_links) = (PathBuf::new(), Vec::new());
-    for part in path.components() {
-        resolved.push(part);
+    for component in path.components() {
+        resolved.push(component);
         while let Some((link, target)) = links.iter().find(|(link, _)| resolved == root.join(link)) {
             followed_links.push(root.join(link));
             resolved = root.join(target);

@@ -1,4 +1,4 @@
-//! Plugins as interceptors of the calls of other tools.
+//! Plugins that intercept the calls of other tools.
 
 use std::sync::Arc;
 
@@ -37,10 +37,12 @@ impl PluginInterceptor {
     pub fn new(plugin: Arc<Plugin>) -> Result<Self, Error> {
         if !plugin.inspection().is_interceptor() {
             let message = "the plugin is not an interceptor: it does not export `toolwit:plugin/interceptor`";
-            // An export of this name with other types is skipped, and the reason helps its author.
+            // The component may export the interface in another version or with other types. The interface was then skipped, and
+            // the reason is a hint for the author.
             let mut skipped_exports = plugin.inspection().skipped.iter();
-            let similar = skipped_exports.find(|skipped| skipped.export.starts_with("toolwit:plugin/interceptor"));
-            let suggestion = similar.map(|skipped| skipped.reason.clone());
+            let skipped_export =
+                skipped_exports.find(|skipped| skipped.export.starts_with("toolwit:plugin/interceptor"));
+            let suggestion = skipped_export.map(|skipped| skipped.reason.clone());
             return Err(Error::new(ErrorKind::Configuration, Phase::Load, message)
                 .with_suggestion(suggestion.unwrap_or_else(|| {
                     "name a plugin that exports it, such as the shipped `redact` and `quota`".to_owned()
@@ -63,7 +65,7 @@ impl Interceptor for PluginInterceptor {
 
     async fn before(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, Error> {
         let arguments = Arguments::from_iter([("call".to_owned(), call_argument(call))]);
-        // The guest runs under a time limit, so that the lock is released even if the guest never ends.
+        // The guest runs under a time limit, so the lock is released even if the guest loops forever.
         let _guard = self.decision_lock.lock().await;
         let decision = call_interceptor(
             &self.plugin,

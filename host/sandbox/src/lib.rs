@@ -4,13 +4,13 @@
 //! returns its tools for the conversation of a [`Scope`].
 //!
 //! # Modules
-//! From the inside out: a module imports only from the modules above it.
+//! The modules are listed in the order of their dependencies: a module imports only from the modules above it in this list.
 //!
 //! - `values`: maps JSON to component values, and WIT types to JSON Schema.
 //! - `inspect`: reads the tool definitions and imports of a component from its bytes, as an [`Inspection`].
 //! - [`grants`]: decides which accesses of a plugin are allowed.
 //! - `link`: compiles a component, caches the code ([`CodeCache`]), and links it to WASI and the host interfaces.
-//! - `contract`: the functions through which components that were built for other hosts list and call their tools.
+//! - `contract`: lists and calls the tools of components that were built for other hosts, through the interfaces of these hosts.
 //! - `call`: runs a function under limits, in a fresh instance or in the session instance of a conversation.
 //! - `entity`: turns the resources that a call returned into entities, whose methods are tools.
 //! - `dynamic`: discovers the tools that a component lists at run time ([`Plugin::discover_tools`]).

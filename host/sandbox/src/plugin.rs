@@ -1,4 +1,4 @@
-//! Plugins: their creation from components, and their tools.
+//! The creation of plugins from components, and the tools of a plugin.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::inspect::annotations::Annotations;
 use crate::inspect::cached_inspection::CachedInspection;
 use crate::inspect::inspection::{Inspection, PackageContext};
 use crate::inspect::lazy::LazyInspection;
-use crate::inspect::source::{self, ComponentFile, Source};
+use crate::inspect::source::{self, ComponentFile, ComponentSource};
 use crate::link::compile::load_or_compile::run_blocking;
 use toolwit_core::limits::{LimitOverrides, effective};
 use toolwit_core::{Error, Tool};
@@ -31,35 +31,42 @@ impl Plugin {
         bytes: impl Into<Arc<[u8]>>,
     ) -> Result<Arc<Self>, Error> {
         let bytes = bytes.into();
-        let (task_bytes, task_name) = (bytes.clone(), name.to_owned());
+        let (inspected_bytes, plugin_name) = (bytes.clone(), name.to_owned());
         let inspect = move || {
             Inspection::from_bytes(
-                &task_bytes,
+                &inspected_bytes,
                 PackageContext {
-                    name: &task_name,
+                    name: &plugin_name,
                     adjacent_wit: None,
                 },
             )
         };
         let inspection = run_blocking(inspect).await.map_err(|error| error.with_plugin(name))?;
-        Self::check_and_create(runtime, name, inspection, Source::Bytes(bytes), &Annotations::default())
+        Self::check_and_create(
+            runtime,
+            name,
+            inspection,
+            ComponentSource::Bytes(bytes),
+            &Annotations::default(),
+        )
     }
 
-    /// Creates a plugin from a component file.
+    /// Creates a plugin from a component file. If the component embeds no valid WIT, the doc comments are read from the WIT file
+    /// next to the component: `calc.wit` for `calc.wasm`.
     ///
     /// # Errors
     /// Those of [`Plugin::from_bytes`]; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if the file cannot be read, and
     /// [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes) if it is larger than `component_bytes_max`.
     pub async fn from_file(runtime: &Arc<Runtime>, name: &str, path: PathBuf) -> Result<Arc<Self>, Error> {
         let bytes_max = runtime.engines.limits.component_bytes_max;
-        let (task_path, task_name) = (path.clone(), name.to_owned());
+        let (inspected_path, plugin_name) = (path.clone(), name.to_owned());
         let inspect = move || {
-            let bytes = source::read_component(&task_path, bytes_max)?;
-            let adjacent_wit = source::read_wit(&task_path.with_extension("wit"));
+            let bytes = source::read_component(&inspected_path, bytes_max)?;
+            let adjacent_wit = source::read_wit(&inspected_path.with_extension("wit"));
             Inspection::from_bytes(
                 &bytes,
                 PackageContext {
-                    name: &task_name,
+                    name: &plugin_name,
                     adjacent_wit: adjacent_wit.as_ref(),
                 },
             )
@@ -69,18 +76,18 @@ impl Plugin {
             runtime,
             name,
             inspection,
-            Source::File(ComponentFile::new(path)),
+            ComponentSource::File(ComponentFile::new(path)),
             &Annotations::default(),
         )
     }
 
     /// Creates a plugin from a component file that has been inspected, with the annotations of its package. The file is read
-    /// when the component is compiled. It is refused if its digest has changed.
+    /// when the component is compiled, and refused if its digest has changed.
     ///
     /// # Errors
     /// Those of [`Plugin::from_bytes`] except those of [`Inspection::from_bytes`], and
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the annotations set a limit to zero that must
-    /// not be zero.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the annotations set a limit to zero and this
+    /// limit must be positive.
     pub fn from_inspection(
         runtime: &Arc<Runtime>,
         name: &str,
@@ -93,7 +100,7 @@ impl Plugin {
             runtime,
             name,
             inspection,
-            Source::File(ComponentFile::new(path)),
+            ComponentSource::File(ComponentFile::new(path)),
             annotations,
         )
     }
@@ -102,19 +109,19 @@ impl Plugin {
         runtime: &Arc<Runtime>,
         name: &str,
         inspection: Inspection,
-        source: Source,
+        source: ComponentSource,
         annotations: &Annotations,
     ) -> Result<Arc<Self>, Error> {
         let engine_limits = &runtime.engines.limits;
         let limits = effective(engine_limits, &runtime.operator_limits, &LimitOverrides::default());
-        let require_footprint_within_limits = || {
+        let check_footprint = || {
             inspection
                 .footprint
                 .require_within(&limits, engine_limits.memory_bytes_max)
         };
         inspection
             .require_loadable(runtime.engines.wasi)
-            .and_then(|()| require_footprint_within_limits())
+            .and_then(|()| check_footprint())
             .map_err(|error| error.with_plugin(name))?;
         Ok(Self::new(
             runtime,
@@ -126,8 +133,8 @@ impl Plugin {
     }
 
     /// Creates a plugin from a component file whose inspection is cached. [`Plugin::from_inspection`] must have accepted the
-    /// inspection before it was cached, because its checks are not repeated. The file is read when the component is compiled.
-    /// It is refused if its digest has changed.
+    /// inspection before it was cached, because its checks are not repeated. The file is read when the component is compiled,
+    /// and refused if its digest has changed.
     #[must_use]
     pub fn from_cached(
         runtime: &Arc<Runtime>,
@@ -140,12 +147,12 @@ impl Plugin {
             runtime,
             name,
             LazyInspection::from_cache(cached),
-            Source::File(ComponentFile::new(path)),
+            ComponentSource::File(ComponentFile::new(path)),
             annotations,
         )
     }
 
-    /// Returns the tools of the plugin, for the conversation of `scope`. Dynamic tools are among them only if they have been
+    /// Returns the tools of the plugin, for the conversation of `scope`. Dynamic tools are included only if they have been
     /// discovered; see [`Plugin::discover_tools`].
     #[must_use]
     pub fn tools(self: &Arc<Self>, scope: &Scope) -> Vec<Arc<dyn Tool>> {

@@ -106,7 +106,11 @@ async fn claim_of_read_does_not_hide_a_writable_directory() {
             (access.effect.class, access.effect.source),
             (EffectClass::Write, EffectSource::Default)
         );
-        assert_eq!(access.effect.claim.unwrap().as_str(), claim, "the claim stays visible");
+        assert_eq!(
+            access.effect.rejected_claim.unwrap().as_str(),
+            claim,
+            "the claim stays visible"
+        );
         assert!(access.writing_rule.unwrap().contains("/data"));
     }
     // Without the import, the grant has no effect.

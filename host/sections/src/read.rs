@@ -1,4 +1,4 @@
-//! Reading of custom sections without decoding other sections.
+//! Reads custom sections without decoding other sections.
 
 use wasmparser::{Parser, Payload};
 
@@ -7,19 +7,19 @@ use wasmparser::{Parser, Payload};
 #[must_use]
 pub fn custom_section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut parser = Parser::new(0);
-    let mut rest = bytes;
+    let mut remaining = bytes;
     let mut content = None;
     loop {
-        let wasmparser::Chunk::Parsed { consumed, payload } = parser.parse(rest, true).ok()? else {
+        let wasmparser::Chunk::Parsed { consumed, payload } = parser.parse(remaining, true).ok()? else {
             return content;
         };
-        rest = rest.get(consumed..)?;
+        remaining = remaining.get(consumed..)?;
         match payload {
             Payload::CustomSection(section) if section.name() == name => content = Some(section.data()),
             Payload::ModuleSection { unchecked_range, .. } | Payload::ComponentSection { unchecked_range, .. } => {
-                // Nested modules and components have sections of their own.
+                // Skips the nested module or component, because its sections are not top-level sections.
                 let length = unchecked_range.end.checked_sub(unchecked_range.start)?;
-                rest = rest.get(length..)?;
+                remaining = remaining.get(length..)?;
             }
             Payload::End(_) => return content,
             _ => {}

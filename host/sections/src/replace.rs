@@ -1,6 +1,7 @@
-//! Replacement of top-level custom sections.
+//! Replaces top-level custom sections.
 //!
-//! Only the ids, sizes and custom names of sections are read, so that all other sections stay identical byte for byte.
+//! Only the ids and sizes of sections and the names of custom sections are decoded. Sections that are not replaced are
+//! copied byte for byte.
 
 use wasm_encoder::{ComponentSection, CustomSection};
 use wasmparser::{BinaryReader, Parser};
@@ -37,14 +38,15 @@ pub fn replace_custom_sections(component: &[u8], name: &str, contents: &[Vec<u8>
         return Err(SectionError::NotAComponent);
     }
     let added_bytes: usize = contents.iter().map(Vec::len).sum();
+    // 64 bytes are usually enough for the headers of the new sections.
     let mut output = Vec::with_capacity(component.len() + added_bytes + 64);
     output.extend_from_slice(&component[..PREAMBLE_BYTES]);
 
     let mut reader = BinaryReader::new(&component[PREAMBLE_BYTES..], PREAMBLE_BYTES);
     while !reader.eof() {
         let start = reader.original_position();
-        let is_named = skip_section(&mut reader, name).map_err(|_| SectionError::Malformed { offset: start })?;
-        if !is_named {
+        let has_name = skip_section(&mut reader, name).map_err(|_| SectionError::Malformed { offset: start })?;
+        if !has_name {
             output.extend_from_slice(&component[start..reader.original_position()]);
         }
     }
@@ -115,16 +117,16 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_of_a_component_is_refused_or_ends_at_a_section() {
+    fn component_that_is_cut_inside_a_section_is_refused() {
         let complete = component(r#"(component (@custom "a" "1") (type (func)) (@custom "b" "2"))"#);
-        let cuts = (PREAMBLE_BYTES..complete.len()).filter(|cut| {
-            let replaced = replace_custom_sections(&complete[..*cut], "ours", &[]);
-            replaced.is_ok_and(|output| output == complete[..*cut])
+        let accepted_cuts = (PREAMBLE_BYTES..complete.len()).filter(|cut| {
+            let result = replace_custom_sections(&complete[..*cut], "ours", &[]);
+            result.is_ok_and(|output| output == complete[..*cut])
         });
         assert_eq!(
-            cuts.count(),
+            accepted_cuts.count(),
             3,
-            "the cut after the preamble and those between the sections"
+            "the cut after the preamble and the two cuts between sections"
         );
     }
 }

@@ -63,7 +63,7 @@ impl HttpDownloader {
         Ok(Self { client, wall_max })
     }
 
-    /// Requests a file. A response with a status other than success is an error.
+    /// Requests a file. Returns an error for a response with a status other than success.
     async fn request(&self, url: &FileUrl) -> Result<Response, Error> {
         let request = self.client.get(url.as_str()).header(ACCEPT_ENCODING, "identity");
         let response = request.send().await.map_err(|error| self.request_error(url, &error))?;
@@ -82,9 +82,9 @@ impl HttpDownloader {
     /// Returns the error for a request that failed, with its innermost cause.
     fn request_error(&self, url: &FileUrl, error: &reqwest::Error) -> Error {
         if error.is_timeout() {
-            let why = format!("it took longer than {}", Span(self.wall_max));
+            let why = format!("the download took longer than {}", Span(self.wall_max));
             return download_error(ErrorKind::Timeout, url, &why)
-                .with_suggestion("raise the limit of `HttpDownloader::new`");
+                .with_suggestion("pass a longer time limit to `HttpDownloader::new`");
         }
         let mut cause: &dyn std::error::Error = error;
         while let Some(source) = cause.source() {
@@ -99,23 +99,23 @@ impl Download for HttpDownloader {
     async fn download(&self, url: &FileUrl, bytes_max: u64) -> Result<Vec<u8>, Error> {
         let mut response = self.request(url).await?;
         let too_large = || {
-            let message = format!("it has more than {}", ByteCount(bytes_max));
-            download_error(ErrorKind::FileBytes, url, &message)
+            let why = format!("the file has more than {}", ByteCount(bytes_max));
+            download_error(ErrorKind::FileBytes, url, &why)
         };
         if response.content_length().is_some_and(|length| length > bytes_max) {
             return Err(too_large());
         }
-        // The announced length is not trusted, so no memory is allocated for it in advance.
+        // The length that the server announces is not trusted, so no memory is allocated for this length in advance.
         let mut content = Vec::new();
-        while let Some(piece) = response
+        while let Some(chunk) = response
             .chunk()
             .await
             .map_err(|error| self.request_error(url, &error))?
         {
-            if (content.len() + piece.len()) as u64 > bytes_max {
+            if (content.len() + chunk.len()) as u64 > bytes_max {
                 return Err(too_large());
             }
-            content.extend_from_slice(&piece);
+            content.extend_from_slice(&chunk);
         }
         Ok(content)
     }
@@ -124,10 +124,10 @@ impl Download for HttpDownloader {
 /// Follows a redirect if [`FileUrl::join`] allows it and the download has not had too many redirects.
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if attempt.previous().len() > DOWNLOAD_REDIRECTS_MAX {
-        return attempt.error(format!("it has more than {DOWNLOAD_REDIRECTS_MAX} redirects"));
+        return attempt.error(format!("the download has more than {DOWNLOAD_REDIRECTS_MAX} redirects"));
     }
-    let from = attempt.previous().last().map(|url| FileUrl::parse(url.as_str()));
-    let target = from.map(|from| from.and_then(|from| from.join(attempt.url().as_str())));
+    let source = attempt.previous().last().map(|url| FileUrl::parse(url.as_str()));
+    let target = source.map(|source| source.and_then(|source| source.join(attempt.url().as_str())));
     match target {
         Some(Err(error)) => attempt.error(format!("a redirect was refused: {}", error.message)),
         Some(Ok(_)) | None => attempt.follow(),

@@ -16,7 +16,7 @@
 //! # }
 //! ```
 //!
-//! The names that most programs need are at the root. Everything else is in a module:
+//! The items that most programs need are at the root. Everything else is in a module:
 //!
 //! - Running plugins: [`Toolwit`], [`CallSession`], [`Exposure`], [`Scope`]; more in [`sandbox`], [`grants`],
 //!   [`limits`], [`registry`], [`store`].
@@ -69,21 +69,21 @@ pub use toolwit_sandbox::{Runtime, Scope};
 #[cfg_attr(feature = "macros", doc = include_str!("attribute.md"))]
 #[cfg_attr(
     not(feature = "macros"),
-    doc = "Needs the feature `macros`; without it, each use is an error that names the feature."
+    doc = "Needs the feature `macros`. Without the feature, each use is a compile error that names the feature."
 )]
 pub use toolwit_macros::tool;
 
 #[cfg_attr(feature = "macros", doc = include_str!("entity.md"))]
 #[cfg_attr(
     not(feature = "macros"),
-    doc = "Needs the feature `macros`; without it, each use is an error that names the feature."
+    doc = "Needs the feature `macros`. Without the feature, each use is a compile error that names the feature."
 )]
 pub use toolwit_macros::Entity;
 
 #[cfg_attr(feature = "macros", doc = include_str!("facade.md"))]
 #[cfg_attr(
     not(feature = "macros"),
-    doc = "Needs the feature `macros`; without it, each use is an error that names the feature."
+    doc = "Needs the feature `macros`. Without the feature, each use is a compile error that names the feature."
 )]
 pub use toolwit_macros::facade;
 
@@ -106,7 +106,7 @@ pub use toolwit_core as tool;
 /// Limits that the host enforces, with their defaults.
 #[doc(inline)]
 pub use toolwit_core::limits;
-/// The store of sessions: conversations that are stored as they happen.
+/// The store of sessions: conversations that are stored event by event and can be resumed.
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use toolwit_journal as journal;
@@ -136,7 +136,7 @@ pub use toolwit_sandbox::grants;
 #[doc(hidden)]
 pub mod __private {
     pub use toolwit_core::__private::{
-        EffectClass, Error, FacadeContent, FacadeObject, FacadeOutline, FacadeOwner, FacadePart, NoFacadeContent,
+        EffectClass, Error, FacadeContent, FacadeField, FacadeObject, FacadeOutline, FacadeOwner, NoFacadeContent,
         Rebinding, ToolMethod, ToolMethods, run_blocking, schemars, serde, serialize_entity,
     };
 }
@@ -146,10 +146,10 @@ pub mod __private {
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// Compiles the examples in the chapter of the book about embedding.
+/// Compiles the examples in the chapter about embedding.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/embedding.md")]
-struct Embedding;
+struct EmbeddingChapter;
 
 /// Compiles the examples in the chapter about MCP servers.
 #[cfg(all(doctest, feature = "mcp"))]

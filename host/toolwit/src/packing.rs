@@ -10,7 +10,7 @@ use toolwit_registry::pack;
 use toolwit_sandbox::{read_component, read_package_file};
 
 /// The settings for packing a component. Packing embeds the manifest and the WIT in the component, so that the package
-/// is one file. By default, these are the files next to the component.
+/// is one file. By default, the manifest and the WIT are the files next to the component.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), toolwit::Error> {
@@ -41,8 +41,8 @@ pub struct PackedComponent {
 }
 
 impl Packing {
-    /// Creates the settings for packing a component file. By default, its manifest and its WIT are the `.toml` and the
-    /// `.wit` file of its name, if they exist. There must be a manifest or WIT.
+    /// Creates the settings for packing a component file. For `weather.wasm`, the default manifest is `weather.toml` and
+    /// the default WIT is `weather.wit`. At least one of them must exist, or be set to another path.
     #[must_use]
     pub fn new(component: impl Into<PathBuf>) -> Self {
         Self {
@@ -77,10 +77,12 @@ impl Packing {
     /// Checks the manifest against the component, and writes the packed component atomically.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a manifest that cannot be read or does not fit, or if there is neither a
-    /// manifest nor WIT; [`ErrorKind::Build`] for WIT that cannot be used; [`ErrorKind::Io`] if another file cannot be
-    /// read or written; [`ErrorKind::FileBytes`] if the component or the WIT file is too large; with a manifest, also
-    /// the error of a component that cannot be inspected.
+    /// - [`ErrorKind::Configuration`] if the manifest or one of its user interfaces cannot be read, if the manifest does
+    ///   not fit the component, or if there is neither a manifest nor WIT
+    /// - [`ErrorKind::Build`] if the WIT cannot be used
+    /// - [`ErrorKind::Io`] if the component or the WIT file cannot be read, or the output cannot be written
+    /// - [`ErrorKind::FileBytes`] if the component or the WIT file is too large
+    /// - with a manifest, also the error of a component that cannot be inspected
     pub async fn run(self) -> Result<PackedComponent, Error> {
         tokio::task::spawn_blocking(move || self.pack_and_write())
             .await
@@ -111,28 +113,28 @@ impl Packing {
         let wit = self.wit.clone().or_else(|| self.sibling("wit"));
         let manifest = self.manifest.clone().or_else(|| self.sibling("toml"));
         let component = match &wit {
-            Some(wit) => with_wit(&component, wit)?,
+            Some(wit) => embed_wit_at(&component, wit)?,
             None => component,
         };
         match (&manifest, &wit) {
-            (Some(manifest), _) => self.with_manifest(&component, manifest),
+            (Some(manifest), _) => self.embed_manifest(&component, manifest),
             (None, Some(_)) => Ok(component),
             (None, None) => {
                 let stem = self.component.with_extension("");
                 let message = format!("there is neither {0}.toml nor {0}.wit to embed", stem.display());
                 Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion("create one of them, or name a manifest or WIT elsewhere"))
+                    .with_suggestion("create one of them, or set the path to a manifest or WIT"))
             }
         }
     }
 
-    /// Returns the path of the component with another extension, if it exists.
+    /// Returns the path of the component with another extension, if this file or directory exists.
     fn sibling(&self, extension: &str) -> Option<PathBuf> {
         Some(self.component.with_extension(extension)).filter(|path| path.exists())
     }
 
-    /// Returns the component with a manifest and its user interfaces embedded.
-    fn with_manifest(&self, component: &[u8], manifest: &Path) -> Result<Vec<u8>, Error> {
+    /// Returns the component with an embedded manifest and the user interfaces that the manifest names.
+    fn embed_manifest(&self, component: &[u8], manifest: &Path) -> Result<Vec<u8>, Error> {
         let text = read_text(manifest, MANIFEST_BYTES_MAX).map_err(|error| {
             let message = format!("the manifest {} cannot be used: {}", manifest.display(), error.message);
             Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
@@ -153,9 +155,9 @@ impl Packing {
     }
 }
 
-/// Returns whether a file can be read and has this content.
-fn has_content(path: &Path, bytes: &[u8]) -> bool {
-    read_package_file(path, bytes.len() as u64).is_ok_and(|content| content == bytes)
+/// Returns whether a file can be read and has exactly these bytes.
+fn has_content(path: &Path, expected: &[u8]) -> bool {
+    read_package_file(path, expected.len() as u64).is_ok_and(|content| content == expected)
 }
 
 /// Reads a text file within the size limit. Rejects devices and pipes, which may be endless or block.
@@ -166,10 +168,11 @@ fn read_text(path: &Path, bytes_max: u64) -> Result<String, Error> {
     })
 }
 
-/// Returns the component with the WIT of a file or directory embedded.
-fn with_wit(component: &[u8], path: &Path) -> Result<Vec<u8>, Error> {
+/// Returns the component with the embedded WIT of a file or directory.
+fn embed_wit_at(component: &[u8], path: &Path) -> Result<Vec<u8>, Error> {
     let build_error = |message: String| Error::new(ErrorKind::Build, Phase::Build, message);
     if path.is_file() {
+        // Only checks the size and the encoding. `ResolvedWit` reads the file again, without a limit.
         read_text(path, WIT_BYTES_MAX)?;
     } else if !path.is_dir() {
         return Err(build_error(format!("{} is not a file or directory", path.display())));

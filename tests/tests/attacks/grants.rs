@@ -258,7 +258,7 @@ async fn denied_values_are_listed_for_the_operator() {
     assert!(!result.is_error(), "the guest gets an empty list");
     assert_eq!(
         result.denied[0].reason,
-        "the host process has no environment variable `TOOLWIT_UNSET`"
+        "the environment variable `TOOLWIT_UNSET` is not set in the host process, or is not valid Unicode"
     );
     host.regrant("");
     let nothing = environment().await.unwrap();

@@ -291,7 +291,7 @@ async fn a_result_can_request_one_background_call() {
         (
             "begin",
             begin("burn", json!({"rounds": 0})),
-            "may not request another one",
+            "may not request another follow-up call",
         ),
     ] {
         let failed = host.call("begin", begin(tool, arguments)).await.unwrap();

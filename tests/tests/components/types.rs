@@ -135,10 +135,10 @@ fn long_names_count_with_their_size() {
 #[test]
 fn functions_with_unsupported_types_are_skipped_with_the_reason() {
     for (ty, reason) in [
-        ("(stream $pair)", "it uses a `stream` of another type than a scalar"),
+        ("(stream $pair)", "it uses a `stream` whose items are not scalars"),
         (
             "(future $pair)",
-            "it uses a `future` of another type than a scalar or a `result` of texts",
+            "it uses a `future` whose payload is neither a scalar nor a `result` of strings",
         ),
     ] {
         let text = format!(

@@ -133,7 +133,7 @@ async fn resource_with_an_unusable_id_is_not_an_entity_and_affects_no_other() {
         ("empty", "its `id` is empty"),
         ("blank", "its `id` is empty"),
         ("long", "its `id` has 1000 bytes; at most 256 are allowed"),
-        ("control", "its `id` contains control characters or invisible ones"),
+        ("control", "its `id` contains control or invisible characters"),
     ] {
         let before = museum.names();
         let wrong = museum.value("wrong", json!({"flaw": flaw})).await;

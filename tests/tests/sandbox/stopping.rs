@@ -29,7 +29,7 @@ enum EndOfCall {
 /// Calls a tool, and ends the call while its guest runs.
 async fn end_call(conversation: &Conversation, tool: &str, arguments: &Value, end: EndOfCall) -> Option<Error> {
     let cancel = CancellationToken::new();
-    let context = ToolContext::new().with_cancel(cancel.clone());
+    let context = ToolContext::new().with_cancel_token(cancel.clone());
     let tool = conversation.tool(tool);
     let mut call = tool.call(arguments.as_object().cloned().unwrap(), &context);
     // The guest runs within the first poll, until the first tick or until it waits in the host.
@@ -94,7 +94,7 @@ async fn call_cancelled_before_it_starts_executes_nothing() {
     let mut conversation = Conversation::over(&[&compute, &token]);
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let context = std::mem::replace(&mut conversation.context, ToolContext::new().with_cancel(cancel));
+    let context = std::mem::replace(&mut conversation.context, ToolContext::new().with_cancel_token(cancel));
     for tool in ["fine", "make"] {
         let error = conversation.error(tool, json!({})).await;
         assert_eq!(error.kind, ErrorKind::Cancelled);

@@ -18,7 +18,8 @@ pub trait Agent: Send + Sync {
     /// Returns the description for models.
     fn description(&self) -> &str;
 
-    /// Performs a task. A [`Subagent`](super::Subagent) passes a context with a blackboard of its own for each task.
+    /// Performs a task. If the caller has a blackboard, a [`Subagent`](super::Subagent) passes a context with a new blackboard for
+    /// each task.
     ///
     /// # Errors
     /// As [`Tool::call`](toolwit_core::Tool::call).

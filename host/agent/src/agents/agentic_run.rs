@@ -1,4 +1,4 @@
-//! One call of an agentic tool: a conversation from start to end.
+//! Runs a call of an agentic tool as a conversation.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Role, ToolContext, ToolError, ToolResult};
 
-/// Runs a conversation of the agent for one input, and waits for its background calls too.
+/// Runs a new conversation of the agent for one input. Also waits for the results of its background calls.
 pub(super) async fn run_agent(
     agent: &AgenticTool,
     input: &str,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     check_depth(context)?;
-    let mut conversation = inner_conversation(agent, input, context).map_err(ToolError::Operator)?;
+    let mut conversation = build_conversation(agent, input, context).map_err(ToolError::Operator)?;
     match conversation.turn(input).run_with_background().await {
         Ok(outcome) => Ok(success_result(outcome)),
         Err(error) => failure_result(error, agent.definition.name(), context),
@@ -37,8 +37,8 @@ fn check_depth(context: &ToolContext) -> Result<(), ToolError> {
     ))
 }
 
-fn inner_conversation(agent: &AgenticTool, input: &str, context: &ToolContext) -> Result<Conversation, Error> {
-    if let Some(error) = &agent.setter_error {
+fn build_conversation(agent: &AgenticTool, input: &str, context: &ToolContext) -> Result<Conversation, Error> {
+    if let Some(error) = &agent.parameter_error {
         return Err(error.clone());
     }
     let mut config = agent.config.clone();
@@ -71,18 +71,18 @@ fn success_result(outcome: RunOutcome) -> ToolResult {
     result
 }
 
-/// Converts a failed run to a failed result for the outer model, with the last text of the agent. Records the failed agent for
-/// the error of the outer run.
+/// Converts a failed run to a failed result for the outer model. The result contains the last text of the agent. Records the
+/// failed agent in the account of the outer run, so that the error of the outer run can name the agent.
 ///
 /// # Errors
 /// [`ToolError::Operator`] if only the operator can fix the failure; [`ToolError::Model`] if the run was cancelled.
 fn failure_result(error: RunError, name: &str, context: &ToolContext) -> Result<ToolResult, ToolError> {
-    let failed_agent = error.agent.as_deref().unwrap_or(name).to_owned();
+    let failed_agent_name = error.agent.as_deref().unwrap_or(name).to_owned();
     let message = format!("`{name}` did not finish: {error}");
     let RunError { failure, outcome, .. } = error;
     if let Some(account) = context.extension::<Arc<Account>>() {
         account.record_failed_agent(FailedAgent {
-            name: failed_agent,
+            name: failed_agent_name,
             failure: failure.clone(),
         });
     }

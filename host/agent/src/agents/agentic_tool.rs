@@ -18,14 +18,14 @@ use toolwit_core::{
     ToolResult,
 };
 
-/// The argument of an agentic tool without declared parameters.
-const TASK: &str = "task";
+/// The name of the only argument of an agentic tool without declared parameters.
+const TASK_ARGUMENT: &str = "task";
 
 /// A tool that runs a model with its own tools. To its callers it is a tool like any other.
 ///
-/// The inner loop has its own model, limits and history. It shares the context, the user and the blackboard with the calling
-/// conversation, and its usage is charged to the budget of that conversation. Its settings are a [`LoopConfig`]; a clone can be
-/// changed without an effect on the original.
+/// The inner loop has its own tools, limits and history. By default, it uses the model of the calling conversation. It shares the
+/// context and the blackboard with the calling conversation, and its usage is charged to the budget of that conversation. A
+/// [`LoopConfig`] contains the settings of the inner loop. A clone of the tool has its own copy of these settings.
 ///
 /// ```
 /// use toolwit_agent::model::ModelChoice;
@@ -48,25 +48,25 @@ pub struct AgenticTool {
     pub(super) config: LoopConfig,
     pub(super) make_system_prompt: Option<Arc<MakeSystemPrompt>>,
     /// The error of the first invalid parameter. Every call returns it.
-    pub(super) setter_error: Option<Error>,
+    pub(super) parameter_error: Option<Error>,
 }
 
 /// Creates the system prompt from the context and the input of a call.
 type MakeSystemPrompt = dyn Fn(&ToolContext, &str) -> String + Send + Sync;
 
 impl AgenticTool {
-    /// Creates an agentic tool without inner tools. Without parameters it has one text argument, the `task`.
+    /// Creates an agentic tool without inner tools. Until a parameter is added, it has one text argument, `task`.
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let name = name.into();
-        let task = Parameter::string(TASK, "The task, with all information that it requires");
+        let task = Parameter::string(TASK_ARGUMENT, "The task, with all information that it requires");
         let definition = ToolDefinition::new(ToolId::native(&name), name, description, input_schema(&[task]));
         Self {
             definition,
             parameters: Vec::new(),
             config: LoopConfig::new(),
             make_system_prompt: None,
-            setter_error: None,
+            parameter_error: None,
         }
     }
 
@@ -77,14 +77,14 @@ impl AgenticTool {
         self
     }
 
-    /// Adds a parameter.
+    /// Adds a parameter. The parameters replace the argument `task`. If a parameter is invalid, every call returns its error.
     #[must_use]
     pub fn with_parameter(mut self, parameter: Parameter) -> Self {
         self.parameters.push(parameter);
         match Parameter::object_schema(self.parameters.clone()) {
             Ok(schema) => self.definition.input_schema = Arc::new(schema),
             Err(error) => {
-                self.setter_error.get_or_insert(error);
+                self.parameter_error.get_or_insert(error);
             }
         }
         self
@@ -100,14 +100,14 @@ impl AgenticTool {
         self
     }
 
-    /// Sets the system prompt. By default it is derived from the description.
+    /// Sets the system prompt. The default prompt contains the description of the tool.
     #[must_use]
     pub fn with_system_prompt(mut self, instructions: impl Into<String>) -> Self {
         self.make_system_prompt = None;
         self.map_config(|config| config.with_system(instructions))
     }
 
-    /// Adds the methods of an object, if any, as inner tools.
+    /// Adds the methods of an object as inner tools. An object without methods adds no tools.
     #[must_use]
     pub fn with_tool_object(self, object: impl Into<ToolObject>) -> Self {
         self.map_config(|config| config.with_object_tools(object.into().tools_if_any()))
@@ -119,7 +119,8 @@ impl AgenticTool {
         self.map_config(|config| config.with_model(model))
     }
 
-    /// Chooses one of the models of the [configuration](LoopConfig::with_models), or else of the calling conversation.
+    /// Chooses one of the models of the [configuration](LoopConfig::with_models). If the configuration has no models, chooses one
+    /// of the models of the calling conversation.
     #[must_use]
     pub fn with_model_choice(self, choice: impl Into<ModelChoice>) -> Self {
         self.map_config(|config| config.with_model_choice(choice))
@@ -137,7 +138,7 @@ impl AgenticTool {
         self.map_config(|config| config.with_iterations_max(iterations_max))
     }
 
-    /// Sets the limits of a call, background calls included.
+    /// Sets the limits of a call, including the background calls of the inner loop.
     #[must_use]
     pub fn with_limits(self, limits: LoopLimits) -> Self {
         self.map_config(|config| config.with_limits(limits))
@@ -161,14 +162,14 @@ impl AgenticTool {
         self.map_config(|config| config.with_tools(tools))
     }
 
-    /// Adds the tools of a role. The role is one of the [configuration's groups](LoopConfig::with_groups), or else of the
-    /// groups of the calling conversation.
+    /// Adds the tools of a role. The [groups of the configuration](LoopConfig::with_groups) define the roles. If the
+    /// configuration has no groups, the groups of the calling conversation define them.
     #[must_use]
     pub fn with_role(self, role: impl Into<String>) -> Self {
         self.map_config(|config| config.with_role(role))
     }
 
-    /// Adds a strategy to the inner loop, after the default ones, with its initial tools and its guidance.
+    /// Adds a strategy to the inner loop, after the earlier strategies. Adds the initial tools and the guidance of the strategy.
     #[must_use]
     pub fn with_strategy(self, strategy: impl InjectionStrategy + 'static) -> Self {
         self.map_config(|config| config.with_strategy(strategy))
@@ -193,7 +194,7 @@ impl AgenticTool {
         self.map_config(|config| config.with_chaining(chaining))
     }
 
-    /// Adds a reference to the inner system prompt, with its tools.
+    /// Appends a reference to the inner system prompt, and adds its tools.
     #[must_use]
     pub fn with_reference(self, reference: &Reference) -> Self {
         self.map_config(|config| config.with_reference(reference))
@@ -219,7 +220,7 @@ impl AgenticTool {
 
     /// Returns the prompt of the inner loop: the task, or the arguments as JSON if the tool has parameters.
     fn prompt(&self, arguments: &Arguments) -> String {
-        match arguments.get(TASK) {
+        match arguments.get(TASK_ARGUMENT) {
             Some(Value::String(task)) if self.parameters.is_empty() => task.clone(),
             _ => Value::Object(arguments.clone()).to_string(),
         }
@@ -263,7 +264,7 @@ impl Agent for AgenticTool {
     }
 }
 
-/// Returns the input schema for parameters, or that of any object if a parameter is invalid.
+/// Returns the input schema for parameters. If a parameter is invalid, returns a schema that accepts any object.
 fn input_schema(parameters: &[Parameter]) -> Value {
     Parameter::object_schema(parameters.iter().cloned()).unwrap_or_else(|_| json!({ "type": "object" }))
 }

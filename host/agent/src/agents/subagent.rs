@@ -16,15 +16,18 @@ use toolwit_core::{
     ToolResult,
 };
 
-/// The name under which the agent finds the task on its blackboard.
-const TASK: &str = "task";
+/// The name of the task on the agent's blackboard.
+const TASK_NAME: &str = "task";
 
 /// A tool that passes a typed task to an [`Agent`].
 ///
-/// It has the name and the description of its agent, and the schema of the type that it consumes. The agent works on its own
-/// blackboard, which starts with the objects of the caller's blackboard and the task. When the agent returns a result, the
-/// objects that it added are shared with the caller according to a [`BlackboardSharing`] rule. If the agent succeeded and
-/// returned no artifacts, its answer is added to the result as an artifact.
+/// It has the name and the description of its agent. Its input schema is that of the type that it consumes.
+///
+/// If the caller has a blackboard, the agent works on a blackboard of its own, which starts with the objects of the caller's
+/// blackboard and the task. When the agent returns a result, the objects that the agent added are shared with the caller
+/// according to a [`BlackboardSharing`] rule.
+///
+/// If the agent succeeded and returned neither artifacts nor a signal, its answer is added to the result as an artifact.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -46,13 +49,13 @@ pub struct Subagent {
     validator: InputValidator,
     /// Parses a task as the consumed type, which checks rules that a schema cannot express.
     try_parse: fn(Value) -> Result<(), serde_json::Error>,
-    /// The name of the consumed type. It is the type of the task on the blackboard.
-    task_kind: &'static str,
+    /// The name of the consumed type. On the blackboard, the task is an artifact of this type.
+    task_type: &'static str,
     agent: Arc<dyn Agent>,
     sharing: BlackboardSharing,
 }
 
-/// Builds a [`Subagent`] for the type that it consumes.
+/// Builds a [`Subagent`] from an agent and the type of its tasks.
 #[must_use = "call `consuming` with the type of the task"]
 pub struct SubagentBuilder<A: ?Sized> {
     agent: Arc<dyn Agent>,
@@ -69,7 +72,7 @@ impl Subagent {
         }
     }
 
-    /// Starts building a subagent for the default agent of a type.
+    /// Starts building a subagent for the agent `A::default()`.
     pub fn of_type<A: Agent + Default + 'static>() -> SubagentBuilder<A> {
         Self::of(A::default())
     }
@@ -94,7 +97,7 @@ impl Subagent {
 }
 
 impl<A: ?Sized> SubagentBuilder<A> {
-    /// Builds the tool, whose arguments are a `T`.
+    /// Builds a tool that parses its arguments as a `T`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the JSON Schema of `T` is not of type `object`.
@@ -106,7 +109,7 @@ impl<A: ?Sized> SubagentBuilder<A> {
             validator: InputValidator::of(&definition)?,
             definition,
             try_parse: |task| serde_json::from_value::<T>(task).map(drop),
-            task_kind: std::any::type_name::<T>(),
+            task_type: std::any::type_name::<T>(),
             agent,
             sharing: BlackboardSharing::default(),
         })
@@ -126,10 +129,12 @@ impl Tool for Subagent {
             return Ok(self.with_answer_artifact(self.agent.run(task, context).await?));
         };
         // The task is stored on an intermediate blackboard, so that it is not shared with the caller.
-        let intermediate = caller_blackboard.spawn();
-        let task_object = Artifact::new(self.task_kind, task.clone());
-        intermediate.put_named(TASK, task_object).map_err(ToolError::Model)?;
-        let agent_blackboard = intermediate.spawn();
+        let intermediate = caller_blackboard.new_child();
+        let task_object = Artifact::new(self.task_type, task.clone());
+        intermediate
+            .put_named(TASK_NAME, task_object)
+            .map_err(ToolError::Model)?;
+        let agent_blackboard = intermediate.new_child();
         let mut result = self
             .agent
             .run(task, &context.clone().with_blackboard(agent_blackboard.clone()))
@@ -138,7 +143,7 @@ impl Tool for Subagent {
             tracing::warn!(agent = self.agent.name(), %error, "some objects of a subagent were not shared");
             result
                 .for_llm
-                .push_str(&format!("\n[some of its objects were not shared: {error}]"));
+                .push_str(&format!("\n[some objects of the agent were not shared: {error}]"));
         }
         Ok(self.with_answer_artifact(result))
     }

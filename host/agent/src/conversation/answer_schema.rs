@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_is_checked_and_an_unusable_schema_is_refused() {
+    fn an_answer_is_checked_and_an_unusable_schema_is_refused() {
         let schema = AnswerSchema::new(json!({
             "type": "object",
             "properties": {"n": {"type": "integer"}},
@@ -99,8 +99,8 @@ mod tests {
         }));
         let schema = schema.unwrap();
         assert_eq!(schema.parse(r#"{"n": 1}"#).unwrap(), json!({"n": 1}));
-        for wrong in ["", "[]", r#"{"n": "1"}"#, "{}"] {
-            assert!(schema.parse(wrong).is_err(), "{wrong}");
+        for invalid_answer in ["", "[]", r#"{"n": "1"}"#, "{}"] {
+            assert!(schema.parse(invalid_answer).is_err(), "{invalid_answer}");
         }
         for schema in [
             json!({"type": "string"}),

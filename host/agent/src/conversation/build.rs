@@ -17,7 +17,7 @@ use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
 use crate::outcome::RunOutcome;
 use crate::process::Process;
 use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
-use crate::toolbox::{Toolbox, call_tool};
+use crate::toolbox::{Toolbox, gateway_tool};
 use toolwit_core::{
     Blackboard, Decorator, Guards, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
 };
@@ -53,7 +53,7 @@ impl ConversationBuilder {
         config.strategies.check()?;
         let groups = choose_groups(&config, &context);
         let call_ids = CallIds::of(&context);
-        let (mut history, events, interrupted) = match &journal {
+        let (mut history, events, interrupted_run) = match &journal {
             Some(journal) => take_earlier_state(journal, &call_ids)?,
             None => (History::resume(history, call_ids.clone())?, earlier_events, None),
         };
@@ -73,7 +73,7 @@ impl ConversationBuilder {
             toolbox: Toolbox::new(tools, config.delivery, &config.limits),
             strategy: config.strategies,
             process,
-            late_results: LateResults::new(context.cancel()),
+            late_results: LateResults::new(context.cancel_token()),
             roles: Roles::new(groups.clone(), config.roles)?,
             drops_nested_artifacts: config.has_nested_artifacts == Some(false),
             context: with_journal_and_observers(&context, config.has_nested_events, &observers, journal.as_ref())
@@ -83,17 +83,17 @@ impl ConversationBuilder {
                 .with_extension(groups)
                 .with_extension(models)
                 .with_extension(guards)
-                .with_extension(CallerModel(model.clone())),
+                .with_extension(OuterModel(model.clone())),
             model,
             blackboard,
             options: config.options,
             limits: config.limits,
             approvals: config.approvals,
             observers,
-            read_result,
+            read_result_tool: read_result,
             long_results,
             turns: 0,
-            interrupted,
+            interrupted_run,
             recovered_outcomes: HashMap::new(),
             earlier_starts: HashMap::new(),
             journal,
@@ -118,7 +118,7 @@ fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<
     if delivery != Delivery::Gateway {
         return Ok(Vec::new());
     }
-    Ok(vec![Arc::new(call_tool()?), read_result.clone()])
+    Ok(vec![Arc::new(gateway_tool()?), read_result.clone()])
 }
 
 /// Returns the observers of the conversation. The journal is first: it receives each event before the other observers.
@@ -133,8 +133,8 @@ fn all_observers(
     Observers::new(process.origin(), observers, context.extension::<OuterObservers>())
 }
 
-/// Returns the context with the journal, through which agents ask their questions. If `forwards_agent_events`, it also has the
-/// observers of the conversation, to which agents then send their events.
+/// Adds the journal to the context, through which the conversation and its agents request approvals. If `forwards_agent_events`
+/// is set, also adds the observers of the conversation, to which agents then send their events.
 fn with_journal_and_observers(
     context: &ToolContext,
     forwards_agent_events: bool,
@@ -158,7 +158,7 @@ fn blackboard_of(context: &ToolContext) -> Arc<dyn Blackboard> {
     blackboard.unwrap_or_else(|_| Arc::new(MemoryBlackboard::new()))
 }
 
-/// Adds the playbook, the state machine and the chaining to the strategies, and their tools to the tools.
+/// Adds the playbook, the state machine and the chaining to the strategies, and their tools to the initial tools.
 fn with_workflows(mut config: LoopConfig) -> LoopConfig {
     let workflows = [config.playbook.take(), config.state_machine.take()];
     for workflow in workflows.into_iter().flatten() {
@@ -191,8 +191,8 @@ fn choose_groups(config: &LoopConfig, context: &ToolContext) -> Arc<ToolGroups> 
     config.groups.clone().unwrap_or_else(outer_groups)
 }
 
-/// Returns the models of this conversation, or else those of the outer conversation, and the model that is chosen from them. If
-/// nothing is chosen and the conversation has no models of its own, the chosen model is that of the calling conversation.
+/// Returns the models of this conversation, or else those of the outer conversation. Also returns the model of this conversation.
+/// If the configuration contains neither models nor a choice, this is the model of the outer conversation.
 fn choose_model(
     config: &LoopConfig,
     goal: Option<&str>,
@@ -200,12 +200,12 @@ fn choose_model(
 ) -> Result<(Arc<Models>, Arc<dyn ChatModel>), Error> {
     let outer_models = || context.extension::<Arc<Models>>().cloned().unwrap_or_default();
     let models = config.models.clone().unwrap_or_else(outer_models);
-    let caller_model = || context.extension::<CallerModel>().map(|caller| caller.0.clone());
+    let outer_model = || context.extension::<OuterModel>().map(|outer| outer.0.clone());
     let task = ModelTask::new(goal.unwrap_or_default(), config.tools.len());
     let model = match &config.model {
         Some(choice) => models.choose(choice, &task)?,
         None if config.models.is_some() => models.choose(&ModelChoice::Default, &task)?,
-        None => caller_model().ok_or_else(|| {
+        None => outer_model().ok_or_else(|| {
             Error::new(ErrorKind::Configuration, Phase::Model, "the conversation has no model")
                 .with_suggestion("set one with `model`")
         })?,
@@ -213,8 +213,8 @@ fn choose_model(
     Ok((models, model))
 }
 
-/// The model of the conversation that calls a tool. Agents without a model of their own use it.
-struct CallerModel(Arc<dyn ChatModel>);
+/// The model of a conversation, in the context of its tools. Agents inside it use this model if they have no model of their own.
+struct OuterModel(Arc<dyn ChatModel>);
 
 /// Rejects a history with calls but without the events from which a strategy restores its state.
 fn check_events(events: &[Event], history: &History, strategies: &StrategyChain) -> Result<(), Error> {
@@ -240,20 +240,20 @@ fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error
         .with_suggestion("use the delivery `list` or `gateway`"))
 }
 
-/// Returns the initial tools, and the guards for the agents of the conversation. The tools have the decorators and the guards
-/// of the configuration, and the guards of the outer conversation. Checks that the conversation can have each tool to which a
-/// strategy or a decorator refers.
+/// Returns the initial tools, and the guards for the agents of the conversation. Applies the decorators and the guards of the
+/// configuration and the guards of the outer conversation to the tools. Checks that the conversation can have each tool to
+/// which a strategy or a decorator refers.
 fn guarded_tools(config: &mut LoopConfig, context: &ToolContext) -> Result<(ToolSet, Guards), Error> {
     let strategies = &config.strategies;
     let decorators = std::mem::take(&mut config.decorators);
     let mut selectors = strategies.referenced_tools();
     selectors.extend(decorators.iter().map(|(tools, _)| tools.clone()));
-    // A guard of an outer conversation does not have to select a tool of an agent.
-    let outer = Guards::of(context);
+    // `selectors` does not contain guards, because a guard may select no tool of this conversation.
+    let outer_guards = Guards::of(context);
     let decorators: Vec<_> = decorators
         .into_iter()
         .chain(std::mem::take(&mut config.guards))
-        .chain(outer.entries().iter().cloned())
+        .chain(outer_guards.entries().iter().cloned())
         .collect();
     let guards = Guards::from_decorators(&decorators);
     let tools = initial_tools(std::mem::take(&mut config.tools), decorators);
@@ -272,11 +272,11 @@ fn initial_tools(tools: Vec<Arc<dyn Tool>>, decorators: Vec<(ToolSelector, Arc<d
         .into_iter()
         .filter_map(ToolName::parse)
         .for_each(|name| set.reserve(name));
-    let (native, others): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| {
+    let (native_and_host, others): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| {
         let id = &tool.definition().id;
         id.is_native() || *id == ToolId::host(tool.definition().name())
     });
-    for tool in native.into_iter().chain(others) {
+    for tool in native_and_host.into_iter().chain(others) {
         set.add(tool);
     }
     set

@@ -109,8 +109,8 @@ impl ConversationBuilder {
         self.map_config(|config| config.with_budget(budget))
     }
 
-    /// Sets the approvals: which calls need one, and who gives it. They apply directly before a call starts, whether the model,
-    /// a plugin, an agent or a background task makes it. By default, no call needs an approval.
+    /// Sets the approvals. They determine which calls need an approval, and which approver decides. They apply directly before a
+    /// call starts, whether the model, a plugin, an agent or a background task makes it. By default, no call needs an approval.
     ///
     /// ```
     /// use toolwit_agent::Conversation;
@@ -166,7 +166,7 @@ impl ConversationBuilder {
         self.map_config(|config| config.with_tool_object(object))
     }
 
-    /// Adds tools. Native tools and tools of the host get their names before all others, in whatever order they are added.
+    /// Adds tools. Native tools and tools of the host have precedence for names, in whatever order the tools are added.
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.map_config(|config| config.with_tools(tools))
@@ -195,9 +195,9 @@ impl ConversationBuilder {
     /// from a strategy or a search, after a resume, or from a plugin file that was replaced. Decorators are applied in
     /// the order in which they are added, each around the earlier ones.
     ///
-    /// [`build`](Self::build) fails if no tool is selected, unless the selector is [late](ToolSelector::later). Methods of
-    /// entities are selected by their own id. They also have the [guards](Decorator::is_guard), such as an approval, of the
-    /// tool that returned the entity.
+    /// [`build`](Self::build) fails if no tool is selected, unless the selector is [late](ToolSelector::later). A method of an
+    /// entity is selected by its own id. The [guards](Decorator::is_guard) of the tool that returned the entity, such as an
+    /// approval, also apply to the method.
     ///
     /// Guards also apply to the selected tools of agents inside the conversation, at any depth. A tool that only agents have is
     /// selected with [`ToolSelector::later`]. Other decorators apply to the tools of the conversation itself.
@@ -219,7 +219,7 @@ impl ConversationBuilder {
 
     /// Applies a [guard](Decorator::is_guard) of the host, such as an [`Interception`](toolwit_core::Interception), around all
     /// [decorators](Self::decorate), whether these are added before or after it. If the guard changes the arguments of a call,
-    /// a decorator such as an approval therefore sees the changed ones.
+    /// a decorator such as an approval therefore receives the changed arguments.
     ///
     /// A guard also applies to the selected tools of agents, at any depth, but only once if the agent has the same guard.
     /// Unlike for a decorator, [`build`](Self::build) does not fail if `tools` selects no tool.
@@ -261,16 +261,16 @@ impl ConversationBuilder {
     /// Resumes a conversation from its own events: the same tools are visible, with the same names and in the same order.
     /// A prefix of the events creates a branch. Set the same tools, strategies and [`history`](Self::history) as before.
     ///
-    /// Open facades stay open. Background calls of the earlier process are answered with an error. Objects of the earlier
-    /// process no longer exist: calls of their methods fail until the object is returned again.
+    /// Open facades stay open. Background calls of the earlier process are answered with an error. Live objects of the earlier
+    /// process no longer exist: a call of a method fails until a result contains the object again.
     #[must_use]
     pub fn resume(mut self, events: impl IntoIterator<Item = Event>) -> Self {
         self.earlier_events = events.into_iter().collect();
         self
     }
 
-    /// Stores the conversation in a journal as it happens, and continues the conversation that the journal has. Set the same
-    /// tools and strategies; [`history`](Self::history) and [`resume`](Self::resume) have no effect.
+    /// Stores the events of the conversation in a journal, and continues the conversation that the journal contains. Set the same
+    /// tools and strategies as before; [`history`](Self::history) and [`resume`](Self::resume) have no effect.
     ///
     /// Every request and every call is stored before it begins. If the process ends in the middle of a run,
     /// [`Conversation::resume_run`](super::Conversation::resume_run) continues it in another process. Calls that ended never
@@ -301,8 +301,8 @@ impl ConversationBuilder {
         self
     }
 
-    /// Prepares a replay: sets its model and approvals and a journal that stores nothing, and adds its decorator and observer.
-    /// Set the tools and strategies of the recorded run. Later [`approvals`](Self::approvals) replace those of the replay.
+    /// Prepares a replay: sets its model, its approvals and a journal that stores nothing, and adds its decorator and observer.
+    /// Set the tools and strategies of the recorded run too. A later [`approvals`](Self::approvals) call replaces the approvals.
     #[must_use]
     pub fn replay(self, replay: &StartedReplay) -> Self {
         self.model(replay.model())

@@ -21,14 +21,15 @@ use toolwit_core::{Blackboard, Error, Message, Tool, ToolId, ToolName, ToolSet};
 /// A conversation with a model that has tools: its history, its tools and the live entities behind them.
 ///
 /// Each [`run`](Conversation::run) answers one user message. However it ends (an answer, a limit, an error, a cancellation,
-/// or a dropped future), the history stays valid and the conversation can continue. A future that is dropped while the
-/// sources of its tools are queried has no effect. Entities live until the conversation is dropped.
+/// or a dropped future), the history stays valid and the conversation can continue. If the future is dropped before the turn
+/// begins, while [tool sources](crate::ToolSource) are queried, the message does not enter the history. Entities live until the
+/// conversation is dropped.
 pub struct Conversation {
     pub(super) state: ConversationState,
 }
 
 impl Conversation {
-    /// Returns the data of the conversation, for a session without a model.
+    /// Returns the data of the conversation, for a [`ToolSession`](crate::ToolSession), which has no model.
     pub(crate) fn into_state(self) -> ConversationState {
         self.state
     }
@@ -59,11 +60,11 @@ impl Conversation {
         self.turn(prompt).run_typed().await
     }
 
-    /// Waits until a late result of a background call has arrived, and returns `true`: [`wake`](Self::wake) then runs the model
-    /// on it without waiting. Returns `false` if no result is expected, or the conversation is cancelled. Dropping the future
-    /// has no effect.
+    /// Waits until a late result of a background call has arrived, and returns `true`. [`wake`](Self::wake) then runs the model
+    /// on the result without waiting. Returns `false` if no result is expected, or the conversation is cancelled. If the future is
+    /// dropped, no result is lost.
     pub async fn wait_for_late_result(&mut self) -> bool {
-        let cancel = self.state.context.cancel().clone();
+        let cancel = self.state.context.cancel_token().clone();
         tokio::select! {
             biased;
             () = cancel.cancelled() => false,
@@ -71,11 +72,11 @@ impl Conversation {
         }
     }
 
-    /// Waits for a late result of a background call, and runs the model on it. Returns `None` if no result is expected, or the
-    /// conversation is cancelled.
+    /// Waits for a late result of a background call, and runs the model on the result. Returns `None` if no result is expected, or
+    /// the conversation is cancelled.
     ///
-    /// Call it while the conversation is idle: an application waits for its user and for late results at the same time.
-    /// Dropping the future while it waits has no effect. After that, dropping it is like dropping a run.
+    /// Call this method while the conversation is idle: an application can wait for its user and for late results at the same time.
+    /// If the future is dropped while it waits, no result is lost. If it is dropped later, the run ends as cancelled.
     ///
     /// ```no_run
     /// # async fn next_line() -> String { String::new() }
@@ -102,7 +103,7 @@ impl Conversation {
     /// begins.
     #[must_use]
     pub fn interrupted_run(&self) -> Option<&InterruptedRun> {
-        self.state.interrupted.as_ref()
+        self.state.interrupted_run.as_ref()
     }
 
     /// Pins the last message of the user: when the history is [compacted](ConversationBuilder::context_tokens_max), no summary
@@ -128,10 +129,14 @@ impl Conversation {
         self.state.journal.clone().map(Suspension)
     }
 
-    /// Decides about an [unresolved call](InterruptedRun::unresolved) of the interrupted run, given by its id. Returns `false`
-    /// if the call does not exist.
+    /// Stores a decision about an [unresolved call](InterruptedRun::unresolved) of the interrupted run. `id` is the id of the call.
+    /// Returns `false` if no unresolved call has this id.
     pub fn resolve_call(&mut self, id: &str, resolution: Resolution) -> bool {
-        let mut open_calls = self.state.interrupted.iter_mut().flat_map(|run| &mut run.open);
+        let mut open_calls = self
+            .state
+            .interrupted_run
+            .iter_mut()
+            .flat_map(|run| &mut run.open_calls);
         let Some(unresolved) = open_calls.find(|open| open.call.id == id && open.is_unresolved()) else {
             return false;
         };
@@ -148,20 +153,20 @@ impl Conversation {
     ///
     /// Calls that ended are answered from the journal. Calls that began run again if their effect class allows it. A request
     /// without a response is sent again, and charged again. If the run has an answer schema of the type `object`, the answer is
-    /// checked, and corrected by the model at most once; the outcome then contains only the JSON.
+    /// checked, and corrected by the model at most once. The answer in the outcome is then only the JSON.
     ///
     /// # Errors
     /// As [`run`](Self::run). If the decision about an [unresolved call](InterruptedRun::unresolved) is missing, the failure is
-    /// [`RunFailure::Tool`](crate::RunFailure::Tool) and nothing changed: decide with [`resolve_call`](Self::resolve_call),
-    /// then resume again.
+    /// [`RunFailure::Tool`](crate::RunFailure::Tool) and the conversation is unchanged: decide with
+    /// [`resolve_call`](Self::resolve_call), then resume again.
     pub async fn resume_run(&mut self, cancel: CancellationToken) -> Option<Result<RunOutcome, RunError>> {
-        self.state.interrupted.as_ref()?;
-        let context = self.state.context.clone().with_cancel(cancel);
+        self.state.interrupted_run.as_ref()?;
+        let context = self.state.context.clone().with_cancel_token(cancel);
         Some(resume(&mut self.state, &context).await)
     }
 
-    /// Runs the recorded turns of a [replay](ConversationBuilder::replay), with the schemas of their answers, until one differs
-    /// from the trace or is cancelled. Returns the outcome of the last turn that ran, or `None` if no turn ran.
+    /// Runs the recorded turns of a [replay](ConversationBuilder::replay), with the schemas of their answers, until a turn differs
+    /// from the trace or `cancel` is cancelled. Returns the outcome of the last turn that ran, or `None` if no turn ran.
     ///
     /// # Errors
     /// As [`run`](Self::run), and with [`ModelError::Diverged`](crate::model::ModelError::Diverged) or
@@ -178,7 +183,7 @@ impl Conversation {
             }
             let outcome = match prompt {
                 Some(prompt) => {
-                    let context = self.state.context.clone().with_cancel(cancel.clone());
+                    let context = self.state.context.clone().with_cancel_token(cancel.clone());
                     let mut run = ToolLoop::new(&mut self.state, &context);
                     if let Some(schema) = schema {
                         run = run.with_answer_schema(schema.clone());
@@ -242,9 +247,11 @@ impl Conversation {
     /// Adds a tool, or replaces the tool with the same id. The tool is declared to the model from the next turn. Returns its
     /// name.
     pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> ToolName {
-        let admitted = self.state.toolbox.admit_tool(&tool);
-        admitted.iter().for_each(|event| self.state.observers.emit(event));
-        self.state.toolbox.add_fixed(tool).name().clone()
+        let admission_events = self.state.toolbox.admit_tool(&tool);
+        admission_events
+            .iter()
+            .for_each(|event| self.state.observers.emit(event));
+        self.state.toolbox.add_configured(tool).name().clone()
     }
 
     /// Removes a tool for the rest of the conversation: no facade, search or changed package adds it again. Only

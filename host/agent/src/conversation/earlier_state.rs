@@ -1,10 +1,11 @@
 //! Restores the state of a conversation from its journal.
 
+use crate::RunUsage;
 use crate::event::{Event, TraceEntry};
 use crate::journal::{InterruptedRun, Journal, JournalError, interrupted_run, messages};
 use crate::model::{Cost, TokenUsage};
 use crate::process::{ModelUsageKind, ProcessAction};
-use crate::state::{CallIds, ConversationState, History, error_text, interrupted_call};
+use crate::state::{CallIds, ConversationState, History, cancelled_call, error_text};
 use toolwit_core::Error;
 
 /// Takes the entries of earlier processes out of a journal. Returns the history and the events of the conversation, and its
@@ -13,10 +14,10 @@ pub(super) fn take_earlier_state(
     journal: &Journal,
     ids: &CallIds,
 ) -> Result<(History, Vec<Event>, Option<InterruptedRun>), Error> {
-    let entries = journal.take_earlier();
+    let entries = journal.take_earlier_entries();
     check_calls(&entries)?;
     let events: Vec<_> = entries.into_iter().map(|entry| entry.event).collect();
-    let messages = messages(&events, &error_text(&interrupted_call()));
+    let messages = messages(&events, &error_text(&cancelled_call()));
     let history = History::with_open_calls(messages, ids.clone())
         .map_err(|error| JournalError::Divergence(error.message.clone()))?;
     let interrupted = interrupted_run(&events);
@@ -40,6 +41,7 @@ fn check_calls(entries: &[TraceEntry]) -> Result<(), JournalError> {
             _ => continue,
         };
         if !call_ids.contains(call_id) {
+            // The message ends with a diff: the expected call after `-`, the recorded call after `+`.
             let message = format!(
                 "entry {} refers to a call that the model did not make\n- a call of the model\n+ `{call_id}`",
                 entry.sequence
@@ -50,23 +52,32 @@ fn check_calls(entries: &[TraceEntry]) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Restores the runs, calls and usage of the conversation's process from the events of its journal. The cost is computed with
-/// the price of the current model. Does nothing without a journal.
+/// Restores the runs, calls and usage of the conversation's [`Process`](crate::process::Process) from the events of its journal.
+/// The usage of agents inside the conversation is that of its completed runs, and counts as usage of the current model. The calls
+/// of agents are not restored. The cost of an inference is computed with the price of the current model. Does nothing without a
+/// journal.
 pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) {
     if conversation.journal.is_none() {
         return;
     }
     let process = &conversation.process;
     let (account, model) = (process.account(), &conversation.model);
-    let charge = |usage: &TokenUsage| {
-        let cost = model.price().map_or(Cost::ZERO, |price| price.cost(usage));
-        account.charge(ModelUsageKind::Chat, model.name(), *usage, cost);
+    let mut run = ChargedUsage::default();
+    let charge = |usage: ChargedUsage| {
+        account.charge(ModelUsageKind::Chat, model.name(), usage.tokens, usage.cost);
+    };
+    let inference = |tokens: &TokenUsage| ChargedUsage {
+        tokens: *tokens,
+        cost: model.price().map_or(Cost::ZERO, |price| price.cost(tokens)),
     };
     for event in events {
         match event {
-            Event::TurnStarted { prompt, .. } => process.begin_run(prompt.as_deref()),
-            Event::ModelAnswered { usage, .. } => charge(usage),
-            Event::HistoryCompacted(compaction) => charge(&compaction.usage),
+            Event::TurnStarted { prompt, .. } => {
+                process.begin_run(prompt.as_deref());
+                run = ChargedUsage::default();
+            }
+            Event::ModelAnswered { usage, .. } => charge(run.add(inference(usage))),
+            Event::HistoryCompacted(compaction) => charge(run.add(inference(&compaction.usage))),
             Event::ToolFinished {
                 name,
                 tool,
@@ -77,8 +88,38 @@ pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) 
                 account.take_calls(1);
                 process.record_action(ProcessAction::new(name.clone(), tool.clone(), *wall_ms, *is_error));
             }
-            Event::Finished { stop, .. } => process.end_run(*stop),
+            Event::Finished { stop, usage, .. } => {
+                process.end_run(*stop);
+                let agents = run.missing_from(usage);
+                if agents != ChargedUsage::default() {
+                    charge(agents);
+                }
+            }
             _ => {}
+        }
+    }
+}
+
+/// The usage of a run that was charged to an account.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct ChargedUsage {
+    tokens: TokenUsage,
+    cost: Cost,
+}
+
+impl ChargedUsage {
+    /// Adds the usage of an inference, and returns that usage.
+    fn add(&mut self, inference: Self) -> Self {
+        self.tokens += inference.tokens;
+        self.cost = self.cost.saturating_add(inference.cost);
+        inference
+    }
+
+    /// Returns the part of a run's usage that was not charged: the usage of its agents.
+    fn missing_from(&self, run: &RunUsage) -> Self {
+        Self {
+            tokens: run.tokens.saturating_sub(self.tokens),
+            cost: run.cost_usd.saturating_sub(self.cost),
         }
     }
 }

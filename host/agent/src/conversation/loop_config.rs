@@ -51,7 +51,7 @@ pub struct LoopConfig {
     pub(super) groups: Option<Arc<ToolGroups>>,
     pub(super) roles: Vec<String>,
     pub(super) decorators: Vec<(ToolSelector, Arc<dyn Decorator>)>,
-    /// Guards around all decorators. They need not select a tool.
+    /// Guards around all decorators. A guard may select no tool.
     pub(super) guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
     pub(super) strategies: StrategyChain,
     pub(super) playbook: Option<Workflow>,
@@ -72,7 +72,7 @@ pub struct LoopConfig {
     pub(super) setter_error: Option<Error>,
 }
 
-/// A playbook or a state machine, with the tools that were added to it.
+/// A playbook or a state machine as a strategy, and its tools.
 #[derive(Clone)]
 pub(super) struct Workflow {
     pub(super) tools: Vec<Arc<dyn Tool>>,
@@ -163,7 +163,7 @@ impl LoopConfig {
         self.with_tools([Arc::new(tool) as Arc<dyn Tool>])
     }
 
-    /// Adds tools. Native tools and tools of the host get their names before all others, in whatever order they are added.
+    /// Adds tools. Native tools and tools of the host have precedence for names, in whatever order the tools are added.
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
@@ -262,8 +262,8 @@ impl LoopConfig {
         self
     }
 
-    /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the last object. A
-    /// playbook or a state machine affects a chained tool only if it refers to the method itself.
+    /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the object that a result
+    /// returned last. A playbook or a state machine affects a chained tool only if it refers to the method itself.
     #[must_use]
     pub fn with_chaining(mut self, chaining: Chaining) -> Self {
         self.chaining = self.chaining.and(chaining);
@@ -313,8 +313,8 @@ impl LoopConfig {
         self
     }
 
-    /// Sets the approvals: which calls of the loop, of its plugins and of its agents need one, and who gives it. The approvals
-    /// of an outer conversation apply in addition. By default, the loop itself requires no approval.
+    /// Sets the approvals. They determine which calls of the loop, of its plugins and of its agents need an approval, and which
+    /// approver decides. The approvals of an outer conversation apply in addition. By default, the loop itself requires no approval.
     #[must_use]
     pub fn with_approvals(mut self, approvals: Arc<Approvals>) -> Self {
         self.approvals = Some(approvals);

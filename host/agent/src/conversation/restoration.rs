@@ -38,17 +38,18 @@ pub(super) fn restore_from_events(conversation: &mut ConversationState, events: 
     restoration.fail_background_calls();
 }
 
+/// A conversation during its restoration, with the data from the events that were applied.
 struct Restoration<'c> {
     conversation: &'c mut ConversationState,
     /// The calls that the model requested, by id.
     calls: HashMap<String, ToolCall>,
-    /// The arguments that a person put in the place of those of the model, by call.
+    /// The arguments that an approval changed, by the ids of the calls.
     edited_arguments: HashMap<String, Arguments>,
-    /// The background calls without a late result: the id of each, and the name and the id of its tool.
+    /// The background calls without a late result: the id of each call, and the name and the id of its tool.
     background_calls: Vec<(String, ToolName, ToolId)>,
     /// The tools that the strategies inject after the last answered call.
     injectable_tools: HashMap<ToolId, Arc<dyn Tool>>,
-    /// The positions of the answers in the history, by call.
+    /// The positions of the answers in the history, by the ids of the calls.
     answer_positions: HashMap<String, usize>,
     /// The tool of the last answered call.
     last_answered_tool: Option<ToolName>,
@@ -131,11 +132,11 @@ impl Restoration<'_> {
                 ..
             } => {
                 for (name, definition) in names.into_iter().zip(definitions) {
-                    self.restore(&trigger, name, definition);
+                    self.restore_injected_tool(&trigger, name, definition);
                 }
             }
             Event::ToolsRebound { names, .. } => self.rebind(&names),
-            redefined @ Event::ToolsRedefined { .. } => self.redefine(redefined),
+            event @ Event::ToolsRedefined { .. } => self.redefine(event),
             Event::EntityDiscovered { tools, .. } => self.inherit_guards(&tools),
             Event::ToolExcluded { tool } => drop(toolbox.exclude(&tool)),
             Event::ToolAdmitted { tool } => toolbox.admit_id(&tool),
@@ -151,7 +152,7 @@ impl Restoration<'_> {
         self.background_calls.push((id, name, tool));
     }
 
-    /// Answers the background calls whose result never arrived. The model reads the errors before the next inference.
+    /// Adds an error as the late result of each background call that has none. The next request to the model contains the errors.
     fn fail_background_calls(&mut self) {
         for (id, name, tool) in std::mem::take(&mut self.background_calls) {
             let call = self.calls.get(&id).cloned().unwrap_or_else(|| ToolCall {
@@ -170,7 +171,7 @@ impl Restoration<'_> {
         }
     }
 
-    /// Returns the entry for the call log of a call in the current turn. `id` is the id under which the model requested it.
+    /// Returns a call of the current turn as an entry of the call log. `id` is the id under which the model requested the call.
     fn past_call(&self, id: &str, tool: (ToolName, ToolId), is_error: bool, artifacts: Vec<String>) -> PastCall {
         PastCall {
             arguments: self.arguments(id),
@@ -180,7 +181,7 @@ impl Restoration<'_> {
         }
     }
 
-    /// Stores the arguments with which a call runs instead of those of the model. `None` means those of the model.
+    /// Stores the arguments with which a call runs instead of those of the model. `None` if the call runs with those of the model.
     fn set_edited_arguments(&mut self, id: String, edited: Option<Arguments>) {
         match edited {
             Some(arguments) => drop(self.edited_arguments.insert(id, arguments)),
@@ -188,8 +189,8 @@ impl Restoration<'_> {
         }
     }
 
-    /// Returns the arguments with which a call ran: the edited ones, or those of the model. For a call through the gateway,
-    /// they are those for its target.
+    /// Returns the arguments with which a call ran: the edited ones, or those of the model. For a call of [`CALL_TOOL`], returns the
+    /// arguments for the target tool.
     fn arguments(&self, id: &str) -> Arguments {
         if let Some(edited) = self.edited_arguments.get(id) {
             return edited.clone();
@@ -200,7 +201,7 @@ impl Restoration<'_> {
         let arguments = parse_arguments(&call.arguments).map(|parsed| parsed.arguments);
         let arguments = arguments.unwrap_or_default();
         match gateway_target(&arguments) {
-            Ok((_, inner)) if call.name == CALL_TOOL => inner,
+            Ok((_, target_arguments)) if call.name == CALL_TOOL => target_arguments,
             _ => arguments,
         }
     }
@@ -264,9 +265,9 @@ impl Restoration<'_> {
     }
 
     /// Adds a tool that was injected before the resume, or an [`UnavailableTool`] in its place.
-    fn restore(&mut self, trigger: &ToolName, name: ToolName, definition: ToolDefinition) {
+    fn restore_injected_tool(&mut self, trigger: &ToolName, name: ToolName, definition: ToolDefinition) {
         let conversation = &mut *self.conversation;
-        let read_result = &conversation.read_result;
+        let read_result = &conversation.read_result_tool;
         let host_tool = (read_result.definition().id == definition.id).then(|| read_result.clone());
         let tool = self.injectable_tools.remove(&definition.id).or(host_tool);
         let tool = tool.or_else(|| conversation.strategy.restore(&definition.id));
@@ -292,11 +293,13 @@ impl Restoration<'_> {
         }
     }
 
-    /// Applies the guards of the tool that returned an entity to its methods.
+    /// Applies the guards of the tool that returned an entity to the methods of the entity.
     fn inherit_guards(&mut self, methods: &[ToolName]) {
         let toolbox = &mut self.conversation.toolbox;
-        let Some(parent) = &self.last_answered_tool else { return };
-        let guards = toolbox.guards(parent);
+        let Some(returning_tool) = &self.last_answered_tool else {
+            return;
+        };
+        let guards = toolbox.guards(returning_tool);
         let ids = methods.iter().filter_map(|name| match toolbox.look_up(name.as_str()) {
             ToolLookup::Found(named) => Some(named.definition.id.clone()),
             ToolLookup::Removed(_) | ToolLookup::Unknown(_) => None,
@@ -305,8 +308,8 @@ impl Restoration<'_> {
         toolbox.attach_guards(&guards, &ids);
     }
 
-    /// Rebinds tools to the implementations that the strategies inject after the last answered call. A tool that they do not
-    /// inject is unchanged.
+    /// Rebinds tools to the implementations that the strategies inject after the last answered call. A tool that the strategies do
+    /// not inject is unchanged.
     fn rebind(&mut self, names: &[ToolName]) {
         for name in names {
             let ToolLookup::Found(named) = self.conversation.toolbox.look_up(name.as_str()) else {
@@ -319,7 +322,7 @@ impl Restoration<'_> {
     }
 }
 
-/// Returns the positions of the answers in a history, by call.
+/// Returns the positions of the answers in a history, by the ids of the calls.
 fn answer_positions(history: &[Message]) -> HashMap<String, usize> {
     let messages = history.iter().enumerate();
     let answers = messages.filter_map(|(position, message)| match &message.role {
@@ -329,7 +332,7 @@ fn answer_positions(history: &[Message]) -> HashMap<String, usize> {
     answers.collect()
 }
 
-/// Returns a stand-in for the tool of a background call that no longer exists.
+/// Returns a stand-in for a tool that no longer exists and that a background call used.
 fn unavailable_tool(name: ToolName, id: ToolId) -> NamedTool {
     let definition = ToolDefinition::new(id, name.as_str(), "", serde_json::json!({"type": "object"}));
     NamedTool {

@@ -7,7 +7,7 @@ use crate::injection::{InjectionStrategy, StrategyChain};
 use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase, SelectorMap, Tool, ToolId, ToolName, ToolSelector, ToolSet};
 
-/// Checks that each reference selects a tool of the conversation, a tool behind a facade, or one that a strategy can restore,
+/// Checks that each reference selects a tool of the conversation, a tool behind a facade, or a tool that a strategy can restore,
 /// such as a tool of a registry. Late references are not checked, since their tools may appear during the conversation.
 ///
 /// # Errors
@@ -27,17 +27,18 @@ pub(super) fn check_tool_references(
     for named in tools.iter() {
         remove_resolved(&named.tool, Some(&named.name), &positions, &mut unresolved, 0);
     }
-    let mut candidates = early_references
+    let mut unresolved_references = early_references
         .enumerate()
         .filter(|(position, _)| unresolved.contains(position));
-    let missing = candidates.find_map(|(_, reference)| {
+    let missing = unresolved_references.find_map(|(_, reference)| {
         let text = reference.text()?;
         strategies.restore(&ToolId::from_text(text)).is_none().then_some(text)
     });
-    missing.map_or(Ok(()), |text| Err(missing_tool(text, tools)))
+    missing.map_or(Ok(()), |text| Err(missing_tool_error(text, tools)))
 }
 
-/// Removes from `unresolved` the positions of the references that select a tool or, if it is a facade, a tool behind it.
+/// Removes from `unresolved` the positions of the references that select a tool or, for a facade, a tool behind the facade.
+/// `name` is `None` for a tool behind a facade, since such a tool has no assigned name.
 fn remove_resolved(
     tool: &Arc<dyn Tool>,
     name: Option<&ToolName>,
@@ -48,15 +49,15 @@ fn remove_resolved(
     for position in positions.get(tool, name) {
         unresolved.remove(position);
     }
-    let inner = tool
+    let facade = tool
         .facade()
         .filter(|_| depth < FACADE_DEPTH_MAX && !unresolved.is_empty());
-    for tool in inner.into_iter().flat_map(|facade| facade.fixed_tools()) {
+    for tool in facade.into_iter().flat_map(|facade| facade.fixed_tools()) {
         remove_resolved(tool, None, positions, unresolved, depth + 1);
     }
 }
 
-fn missing_tool(text: &str, tools: &ToolSet) -> Error {
+fn missing_tool_error(text: &str, tools: &ToolSet) -> Error {
     let message =
         format!("a strategy or a decorator refers to the tool `{text}`, which the conversation does not have");
     let late_hint = "if it appears during the conversation, refer to it with `ToolSelector::later`";

@@ -36,7 +36,7 @@ impl Tool for UnavailableTool {
     async fn call(&self, _arguments: Arguments, _context: &ToolContext) -> Result<ToolResult, ToolError> {
         let message = "the object or the implementation of this tool is gone: the conversation was resumed without it";
         let error = Error::new(ErrorKind::EntityGone, Phase::Execute, message);
-        let hint = format!("call `{}` again to get a new one", self.trigger);
+        let hint = format!("call `{}` again, so that its result adds the tool again", self.trigger);
         Err(ToolError::Model(error.with_suggestion(hint)))
     }
 }

@@ -66,7 +66,7 @@ impl<'c> UserTurn<'c> {
 
     /// Sets a token that cancels this turn. The token of the conversation cancels it too.
     pub fn cancel(mut self, cancel: CancellationToken) -> Self {
-        self.context = self.context.with_cancel(cancel);
+        self.context = self.context.with_cancel_token(cancel);
         self
     }
 
@@ -163,7 +163,7 @@ async fn parse_or_correct<T>(
     let repair_prompt =
         format!("The answer does not fit the schema: {error}\n\nAnswer again, only with JSON that fits it.");
     let outcome = match run_with_schema(state, context, roles, &repair_prompt, schema).await {
-        Ok(second) => second.with_earlier_run(first_outcome),
+        Ok(second_outcome) => second_outcome.with_earlier_run(first_outcome),
         Err(mut error) => {
             let outcome = error.outcome.with_earlier_run(first_outcome);
             error.outcome = Box::new(outcome);
@@ -176,20 +176,20 @@ async fn parse_or_correct<T>(
     }
 }
 
-/// Continues the interrupted run of a conversation. If the run has an answer schema, the answer is checked, and
-/// corrected at most once, as in the first process. The outcome then contains only the JSON.
+/// Continues the interrupted run of a conversation. If the run has an answer schema, the answer is checked, and corrected at most
+/// once, as in [`UserTurn::run_json`]. The answer in the outcome is then only the JSON.
 pub(super) async fn resume(state: &mut ConversationState, context: &ToolContext) -> Result<RunOutcome, RunError> {
     let schema = state
-        .interrupted
+        .interrupted_run
         .as_ref()
         .and_then(|run| run.answer_schema.as_deref().cloned());
-    let resumed = ToolLoop::new(state, context).resume().await?;
+    let outcome = ToolLoop::new(state, context).resume().await?;
     // A type `T` of `run_typed` can have a schema that is not of type `object`. The application then parses the answer itself.
     let Some(schema) = schema.and_then(|schema| AnswerSchema::new(schema).ok()) else {
-        return Ok(resumed);
+        return Ok(outcome);
     };
     let parse = |text: &str| schema.parse(text);
-    let typed = parse_or_correct(state, context, Vec::new(), schema.schema(), parse, resumed).await?;
+    let typed = parse_or_correct(state, context, Vec::new(), schema.schema(), parse, outcome).await?;
     let mut outcome = typed.outcome;
     outcome.answer = Some(format!("{:#}", typed.value));
     Ok(outcome)

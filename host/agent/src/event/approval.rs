@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use toolwit_core::{ApprovalBasis, ApprovalDecision, ApprovalRequest, Arguments, Effect, RememberedAnswer, ToolId};
 
-/// The request for an approval, as recorded.
+/// A request for an approval, in the form that traces and journals record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecordedApprovalRequest {
@@ -17,7 +17,7 @@ pub struct RecordedApprovalRequest {
     pub tool: ToolId,
     /// The arguments with which the call would run, without the secrets of its plugin.
     pub arguments: Arguments,
-    /// The effect class.
+    /// The effect class of the call, with its source.
     pub effect: Effect,
     /// The rules of the grant that the call would use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,7 +48,7 @@ impl From<&ApprovalRequest> for RecordedApprovalRequest {
     }
 }
 
-/// The decision on an approval, as recorded.
+/// A decision on an approval request, in the form that traces and journals record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecordedApprovalDecision {

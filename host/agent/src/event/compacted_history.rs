@@ -14,9 +14,9 @@ pub struct CompactedHistory {
     pub usage: TokenUsage,
     /// The estimated size of the request before the compaction, in tokens.
     pub tokens: u64,
-    /// The number of oldest messages that the compaction covered, including the pinned ones, which the summary did not replace.
+    /// The number of older messages: those that the summary replaced, and the pinned messages among them, which remain.
     pub older: usize,
-    /// The positions of the pinned messages among these, in ascending order. They remain in the history.
+    /// The positions of the pinned messages among the older messages, in ascending order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned: Vec<usize>,
     /// The summary.

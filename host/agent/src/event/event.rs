@@ -15,7 +15,7 @@ use toolwit_core::{DeniedAccess, ErrorKind, ProviderBlock, ToolCall, ToolDefinit
 
 /// An event of a conversation.
 ///
-/// The events determine which tools are declared to the model at any moment: see [`visible_tools`](super::visible_tools()).
+/// The events determine which tools the model sees at any moment: see [`visible_tools`](super::visible_tools()).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -40,7 +40,7 @@ pub enum Event {
         loop_id: String,
         /// The number of the turn in the conversation, from 1.
         turn: u32,
-        /// The declared tools, in order.
+        /// The declared tools, and those that were described with the delivery `gateway`.
         tools: Vec<ToolName>,
         /// The user message; `None` for a turn that answers late results.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer_schema: Option<Box<serde_json::Value>>,
     },
-    /// Text was appended to the user message: the descriptions of the tools that strategies added at the start of the turn.
+    /// Text was appended to the user message: with the delivery `gateway`, the descriptions of the tools that strategies added at
+    /// the start of the turn.
     PromptExtended {
         /// The text.
         text: String,
@@ -76,7 +77,8 @@ pub enum Event {
         iteration: u32,
         /// The number of declared tools.
         tools: usize,
-        /// The number of entities that the conversation has discovered.
+        /// The number of entities that the conversation has discovered. An entity is a
+        /// [`ToolProvider`](toolwit_core::ToolProvider).
         providers: usize,
     },
     /// A request is sent to the model: for an inference, or for a summary of the history. Only conversations with a journal
@@ -104,10 +106,10 @@ pub enum Event {
         reasoning: String,
         /// The requested calls, as stored in the history.
         tool_calls: Vec<ToolCall>,
-        /// The calls as the model wrote them; empty if they are those of the history.
+        /// The calls as the model wrote them; empty if the history contains the same calls.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         requested: Vec<ToolCall>,
-        /// The parts that the provider requires back.
+        /// The parts of the response that the provider requires in later requests.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blocks: Vec<ProviderBlock>,
         /// The cost of the tools that were injected since the previous inference.
@@ -200,7 +202,7 @@ pub enum Event {
     Progress {
         /// The id of the model's call.
         id: String,
-        /// The text, which the next one replaces.
+        /// The text. The text of the next progress event replaces it.
         text: String,
     },
     /// A running tool calls another tool, through `toolwit:plugin/tools` or its context. The model does not see the call.
@@ -295,15 +297,15 @@ pub enum Event {
     },
     /// Tools were rebound to another implementation or object, under the same name.
     ToolsRebound {
-        /// The tool whose result caused it; `search_tools` at the start of a turn.
+        /// The tool whose result caused the change; `search_tools` at the start of a turn.
         trigger: ToolName,
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools were added again with other descriptions or schemas. They are declared with these from the next request on. With
-    /// the delivery `gateway`, the result describes them instead.
+    /// Tools were added again with other descriptions or schemas. The next request declares their new definitions. With the
+    /// delivery `gateway`, the result describes the tools instead.
     ToolsRedefined {
-        /// The tool whose result caused it; `search_tools` at the start of a turn.
+        /// The tool whose result caused the change; `search_tools` at the start of a turn.
         trigger: ToolName,
         /// Their names.
         names: Vec<ToolName>,
@@ -353,7 +355,7 @@ pub enum Event {
     },
     /// A result contained an entity, or a group of entities that share their tools.
     EntityDiscovered {
-        /// Its type, as in tool names.
+        /// Its type, as the tool names contain it.
         #[serde(rename = "type")]
         kind: String,
         /// Its id; `None` for a group, and for an entity without an id.
@@ -363,9 +365,9 @@ pub enum Event {
         /// The tool names of its methods.
         tools: Vec<ToolName>,
     },
-    /// A result contained an object whose methods cannot become tools.
+    /// A result contained an object that is not a valid [`ToolProvider`](toolwit_core::ToolProvider). Its methods do not become tools.
     ProviderInvalid {
-        /// Its type, as in tool names.
+        /// Its type, as the tool names contain it.
         #[serde(rename = "type")]
         kind: String,
         /// The reason.

@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The number of tokens by which a request grows because tools were injected since the previous request.
+/// The size of the tools that were injected since the previous request, in tokens of the current request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InjectionCost {
     /// The size of the tools' definitions, estimated from their bytes.
     pub estimated_tokens: u64,
-    /// The growth of the request since the previous one, minus the estimated size of its new messages. The growth is computed
+    /// The growth of the request since the previous request, minus the estimated size of its new messages. The growth is computed
     /// from the usage that the provider reported. `None` if the provider reports no usage, or if the request does not extend an
-    /// earlier one of the same run.
+    /// earlier request of the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_tokens: Option<u64>,
-    /// The number of tokens of the request that the provider took from its cache.
+    /// The part of the full request that the provider took from its cache, in tokens.
     pub cached_tokens: u64,
 }
 

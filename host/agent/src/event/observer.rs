@@ -30,7 +30,7 @@ impl<F: Fn(&Event, &Origin) + Send + Sync> Observer for F {
 #[derive(Clone)]
 pub(crate) struct Observers {
     origin: Arc<Origin>,
-    all: Vec<Arc<IsolatedObserver>>,
+    observers: Vec<Arc<IsolatedObserver>>,
 }
 
 /// The observers of an outer conversation, which receive the events of the agents inside it.
@@ -51,15 +51,15 @@ impl Observers {
                 has_panicked: AtomicBool::new(false),
             })
         });
-        let outer = outer.into_iter().flat_map(|outer| outer.0.all.iter().cloned());
+        let outer = outer.into_iter().flat_map(|outer| outer.0.observers.iter().cloned());
         Self {
             origin: Arc::new(origin.clone()),
-            all: isolated.chain(outer).collect(),
+            observers: isolated.chain(outer).collect(),
         }
     }
 
     pub(crate) fn emit(&self, event: &Event) {
-        for observer in &self.all {
+        for observer in &self.observers {
             observer.emit(event, &self.origin);
         }
     }

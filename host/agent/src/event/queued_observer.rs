@@ -8,10 +8,10 @@ use std::thread;
 use super::{Event, Observer};
 use toolwit_core::Origin;
 
-/// An [`Observer`] that calls another one on a separate thread, so that a slow observer does not block the run.
+/// An [`Observer`] that calls another observer on a separate thread, so that a slow observer does not block the run.
 ///
-/// The queue is unbounded, but the limits of a run limit the number of its events. The thread ends when the `QueuedObserver` is
-/// dropped and the queue is empty, or when the observer panics.
+/// The queue is unbounded. The limits of a run limit the number of its events, except for [`Event::Progress`]. The thread ends when
+/// the `QueuedObserver` is dropped and the queue is empty, or when the observer panics.
 pub struct QueuedObserver {
     queue: Sender<QueueItem>,
 }
@@ -79,13 +79,13 @@ mod tests {
 
     #[test]
     fn a_slow_observer_does_not_block_and_receives_every_event() {
-        let (opener, gate) = channel::<()>();
-        let gate = Mutex::new(gate);
+        let (unblock_sender, unblock_receiver) = channel::<()>();
+        let unblock_receiver = Mutex::new(unblock_receiver);
         let received = Arc::new(Mutex::new(Vec::new()));
-        let sink = received.clone();
+        let received_by_observer = received.clone();
         let queued = QueuedObserver::new(move |event: &Event, _: &Origin| {
-            gate.lock().unwrap().recv().ok();
-            sink.lock().unwrap().push(event.clone());
+            unblock_receiver.lock().unwrap().recv().ok();
+            received_by_observer.lock().unwrap().push(event.clone());
         })
         .unwrap();
         for count in 0..3 {
@@ -95,13 +95,13 @@ mod tests {
             received.lock().unwrap().is_empty(),
             "the observer still handles the first event"
         );
-        drop(opener);
+        drop(unblock_sender);
         queued.flush();
         assert_eq!(received.lock().unwrap().len(), 3);
     }
 
     #[test]
-    fn an_observer_that_panicked_does_not_block() {
+    fn flush_does_not_block_after_the_observer_panicked() {
         let queued = QueuedObserver::new(|_: &Event, _: &Origin| panic!("broken")).unwrap();
         queued.observe(&Event::ToolsMany { count: 1 }, &Origin::default());
         queued.observe(&Event::ToolsMany { count: 2 }, &Origin::default());

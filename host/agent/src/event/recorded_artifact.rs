@@ -31,12 +31,12 @@ pub struct OmittedValue {
 }
 
 impl OmittedValue {
-    /// Subtracts the size of a value from the remaining bytes and returns `None`. If the value is larger than the
-    /// remaining bytes, subtracts nothing and returns the size and the digest of the value.
-    fn omit_or_count(remaining: &mut usize, value: &Value) -> Option<Self> {
+    /// Returns the size and the digest of a value that is larger than the remaining bytes. Otherwise, subtracts the size of the
+    /// value from the remaining bytes and returns `None`.
+    fn of_larger_value(remaining_bytes: &mut usize, value: &Value) -> Option<Self> {
         let bytes = json_len(value);
-        if let Some(difference) = remaining.checked_sub(bytes) {
-            *remaining = difference;
+        if let Some(difference) = remaining_bytes.checked_sub(bytes) {
+            *remaining_bytes = difference;
             return None;
         }
         Some(Self {
@@ -47,12 +47,12 @@ impl OmittedValue {
 }
 
 impl RecordedArtifact {
-    /// Records the artifacts of a result. A value is omitted if the recorded values would exceed
-    /// [`RECORDED_ARTIFACTS_BYTES_MAX`] together.
-    pub(super) fn all_of(artifacts: &[Artifact]) -> Vec<Self> {
-        let mut remaining = RECORDED_ARTIFACTS_BYTES_MAX;
+    /// Records the artifacts of a result. Omits each value with which the total size of the recorded values would exceed
+    /// [`RECORDED_ARTIFACTS_BYTES_MAX`].
+    pub(super) fn record_all(artifacts: &[Artifact]) -> Vec<Self> {
+        let mut remaining_bytes = RECORDED_ARTIFACTS_BYTES_MAX;
         let record = |artifact: &Artifact| {
-            let omitted = OmittedValue::omit_or_count(&mut remaining, &artifact.value);
+            let omitted = OmittedValue::of_larger_value(&mut remaining_bytes, &artifact.value);
             Self {
                 kind: artifact.kind.clone(),
                 value: if omitted.is_some() {
@@ -66,18 +66,18 @@ impl RecordedArtifact {
         artifacts.iter().map(record).collect()
     }
 
-    /// Omits the value if its JSON is larger than the remaining bytes, otherwise subtracts its size from them.
-    pub(super) fn omit_beyond(&mut self, remaining: &mut usize) {
+    /// Omits the value if its JSON is larger than the remaining bytes. Otherwise, subtracts its size from the remaining bytes.
+    pub(super) fn omit_beyond(&mut self, remaining_bytes: &mut usize) {
         if self.omitted.is_some() {
             return;
         }
-        self.omitted = OmittedValue::omit_or_count(remaining, &self.value);
+        self.omitted = OmittedValue::of_larger_value(remaining_bytes, &self.value);
         if self.omitted.is_some() {
             self.value = Value::Null;
         }
     }
 
-    /// Returns the artifact; `None` if its value is omitted, which is logged.
+    /// Returns the artifact. If its value is omitted, logs a warning and returns `None`.
     pub(super) fn into_artifact(self) -> Option<Artifact> {
         if let Some(OmittedValue { bytes, .. }) = self.omitted {
             tracing::warn!(artifact = self.kind, bytes, "an artifact was too large to be recorded");
@@ -113,9 +113,9 @@ mod tests {
         assert_eq!(omitted.bytes, (16 << 20) + 2);
         assert_eq!(omitted.sha256, sha256(&result.artifacts[1].value.to_string()));
 
-        let read: RecordedOutcome = serde_json::from_str(&line).unwrap();
-        assert_eq!(read, recorded);
-        let restored = read.into_result();
+        let parsed: RecordedOutcome = serde_json::from_str(&line).unwrap();
+        assert_eq!(parsed, recorded);
+        let restored = parsed.into_result();
         let kinds: Vec<_> = restored
             .artifacts
             .iter()
@@ -128,15 +128,15 @@ mod tests {
     // attack: B21
     #[test]
     fn artifacts_of_a_run_are_limited_in_total() {
-        let mut remaining = 100;
+        let mut remaining_bytes = 100;
         let result = ToolResult::text("").with_artifact(artifact("file", 50));
         let mut first = RecordedOutcome::of(&result);
-        first.omit_artifacts_beyond(&mut remaining);
+        first.omit_artifacts_beyond(&mut remaining_bytes);
         assert!(first.artifacts[0].omitted.is_none() && first.omission().is_none());
         let mut second = RecordedOutcome::of(&result);
-        second.omit_artifacts_beyond(&mut remaining);
+        second.omit_artifacts_beyond(&mut remaining_bytes);
         assert_eq!(
-            (second.artifacts[0].omitted.as_ref().unwrap().bytes, remaining),
+            (second.artifacts[0].omitted.as_ref().unwrap().bytes, remaining_bytes),
             (52, 48)
         );
         let omission = second.omission().unwrap();

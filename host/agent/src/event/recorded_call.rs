@@ -10,9 +10,9 @@ use toolwit_core::{Arguments, DeniedAccess, Effect, Error, ErrorKind, Signal, To
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resolution {
-    /// The call took effect. The model receives this fact, but not the result of the call, which is lost.
+    /// The call took effect. The model is informed of this, but the result of the call is lost.
     Done,
-    /// The call had no effect. The model receives this fact, and may call again.
+    /// The call had no effect. The model is informed of this, and may call again.
     NotDone,
     /// The call runs again.
     RunAgain,
@@ -68,7 +68,7 @@ impl RecordedStart {
 pub struct RecordedOutcome {
     /// The text for the model.
     pub text: String,
-    /// The text for the user; `None` for a silent result, and for one without such a text.
+    /// The text for the user; `None` for a silent result, and for a result without a text for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_text: Option<String>,
     /// Whether the call failed.
@@ -128,7 +128,7 @@ impl RecordedOutcome {
             operator_error: None,
             is_final: result.is_final(),
             is_pending: result.is_pending(),
-            artifacts: RecordedArtifact::all_of(&result.artifacts),
+            artifacts: RecordedArtifact::record_all(&result.artifacts),
             signal: result.signal.clone(),
             denied: result.denied.clone(),
             has_entities: !result.providers.is_empty(),
@@ -162,10 +162,10 @@ impl RecordedOutcome {
 
     /// Omits each artifact value that is larger than the remaining bytes. Subtracts the sizes of the other values from the
     /// remaining bytes.
-    pub(crate) fn omit_artifacts_beyond(&mut self, remaining: &mut usize) {
+    pub(crate) fn omit_artifacts_beyond(&mut self, remaining_bytes: &mut usize) {
         self.artifacts
             .iter_mut()
-            .for_each(|artifact| artifact.omit_beyond(remaining));
+            .for_each(|artifact| artifact.omit_beyond(remaining_bytes));
     }
 
     /// Returns a sentence that lists the artifacts that were too large to be recorded, or `None` if all were recorded.
@@ -184,7 +184,7 @@ impl RecordedOutcome {
     ///
     /// # Errors
     /// [`ToolError::Operator`] if the call failed with an error that only the operator can fix.
-    pub fn into_returned(mut self) -> Result<ToolResult, ToolError> {
+    pub fn into_call_result(mut self) -> Result<ToolResult, ToolError> {
         match self.operator_error.take() {
             Some(error) => {
                 let kind = self.kind.unwrap_or(ErrorKind::Tool);
@@ -194,8 +194,8 @@ impl RecordedOutcome {
         }
     }
 
-    /// Returns the result, without live objects and without artifacts that were too large to be recorded. For a call that was
-    /// to deliver its result later, returns an error, because its background work ended with the process.
+    /// Returns the result, without live objects and without artifacts that were too large to be recorded. For a call that
+    /// continued in the background, returns an error, because its work ended with the process.
     #[must_use]
     pub fn into_result(self) -> ToolResult {
         if self.is_pending {

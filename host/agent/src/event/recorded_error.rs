@@ -38,7 +38,7 @@ impl RecordedError {
         }
     }
 
-    /// Returns the error, as one of the execution of the call.
+    /// Returns the error, with the phase [`Phase::Execute`].
     pub(super) fn into_error(self, kind: ErrorKind, denied: Vec<DeniedAccess>) -> Error {
         let mut error = Error::new(kind, Phase::Execute, self.message).with_denied(denied);
         if let Some(suggestion) = self.suggestion {

@@ -22,8 +22,8 @@ pub struct TraceEntry {
     pub sequence: u64,
     /// The time of the event, in milliseconds since 1970 UTC.
     pub at_ms: u64,
-    /// The process that emitted the event and, if it is the process of an agent, the call in which the agent runs. In JSON:
-    /// `process` and `parent_call`.
+    /// The [`Process`](crate::Process) that emitted the event. For the process of an agent, also the call in which the agent runs. In
+    /// JSON: `process` and `parent_call`.
     #[serde(flatten)]
     pub origin: Origin,
     /// The event.
@@ -51,11 +51,12 @@ impl TraceEntry {
 /// The lines contain the messages and the tool results. After the first write error, the trace writes no more lines, and the
 /// run continues.
 pub struct Trace<W> {
-    state: Mutex<TraceState<W>>,
+    lines: Mutex<LineWriter<W>>,
 }
 
-struct TraceState<W> {
+struct LineWriter<W> {
     writer: W,
+    /// The number of the next line.
     sequence: u64,
     has_failed: bool,
 }
@@ -65,7 +66,7 @@ impl<W: Write> Trace<W> {
     #[must_use]
     pub fn new(writer: W) -> Self {
         Self {
-            state: Mutex::new(TraceState {
+            lines: Mutex::new(LineWriter {
                 writer,
                 sequence: 0,
                 has_failed: false,
@@ -82,27 +83,28 @@ impl<W: Write> Trace<W> {
 
     /// Returns the writer.
     pub fn into_inner(self) -> W {
-        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).writer
+        self.lines.into_inner().unwrap_or_else(PoisonError::into_inner).writer
     }
 }
 
 impl<W: Write> Trace<W> {
     /// Writes entries with the next line numbers, until a write fails.
     fn append(&self, entries: impl IntoIterator<Item = TraceEntry>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         for entry in entries {
-            if state.has_failed {
+            if lines.has_failed {
                 return;
             }
-            if let Err(error) = state.write(entry) {
-                state.has_failed = true;
+            if let Err(error) = lines.write(entry) {
+                lines.has_failed = true;
                 tracing::warn!(%error, "the trace cannot be written and ends here");
             }
         }
     }
 }
 
-impl<W: Write> TraceState<W> {
+impl<W: Write> LineWriter<W> {
+    /// Writes an entry with the next line number. Flushes the writer at the end of a run.
     fn write(&mut self, mut entry: TraceEntry) -> io::Result<()> {
         entry.sequence = self.sequence;
         let mut line = serde_json::to_vec(&entry)?;

@@ -1,4 +1,4 @@
-//! Derives the declared tools from the events.
+//! Derives the tools that the model sees from the events.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use indexmap::IndexSet;
 use super::Event;
 use toolwit_core::ToolName;
 
-/// Returns the tools that are declared to the model after these events, in order.
+/// Returns the tools that the model sees after these events, in order: the declared tools and, with the delivery `gateway`, the
+/// tools that a message describes.
 #[must_use]
 pub fn visible_tools<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<ToolName> {
     let mut visible: IndexSet<&ToolName> = IndexSet::new();

@@ -23,19 +23,19 @@ impl ConfiguredGroup {
     /// # Errors
     /// [`ErrorKind::Configuration`] for an invalid regular expression.
     pub(super) fn new(role: &str, config: GroupConfig) -> Result<Self, Error> {
-        let pattern = |text: &String| {
+        let compile = |text: &String| {
             Regex::new(text).map_err(|error| {
                 let message = format!("the group `{role}` has an invalid pattern: {error}");
                 Error::new(ErrorKind::Configuration, Phase::Registry, message)
             })
         };
-        let patterns = config.include.iter().map(pattern).collect::<Result<_, _>>()?;
+        let patterns = config.include.iter().map(compile).collect::<Result<_, _>>()?;
         Ok(Self { config, patterns })
     }
 
-    /// Returns whether a source can have tools of the group, without contacting the source. Returns `true` if that is not
-    /// known.
-    pub(super) fn can_come_from(&self, source: &dyn ToolSource) -> bool {
+    /// Returns whether a source can have tools of the group, without contacting the source. Returns `true` if the names of its
+    /// tools are unknown.
+    pub(super) fn may_use_source(&self, source: &dyn ToolSource) -> bool {
         match (&self.config.provider, source.listed_names()) {
             (Some(provider), _) => source.name() == provider,
             (None, Some(names)) => names.iter().any(|name| self.lists(name) || self.matches_pattern(name)),
@@ -50,15 +50,15 @@ impl ConfiguredGroup {
     }
 
     /// Returns the names and ids in the group's list that none of `tools` has.
-    pub(super) fn missing<'s>(&'s self, tools: &'s [Arc<dyn Tool>]) -> impl Iterator<Item = &'s String> {
+    pub(super) fn missing_names<'s>(&'s self, tools: &'s [Arc<dyn Tool>]) -> impl Iterator<Item = &'s String> {
         let is_missing = |name: &&String| !tools.iter().any(|tool| has_name(tool.as_ref(), name));
         self.config.tools.iter().filter(is_missing)
     }
 
-    /// Returns whether `tools` has all tools of the group, so that no other source can add one. It is `false` for a group with
+    /// Returns whether `tools` has all tools of the group, so that no other source can add a tool. Returns `false` for a group with
     /// patterns, or without a list of tools.
     pub(super) fn is_complete(&self, tools: &[Arc<dyn Tool>]) -> bool {
-        self.patterns.is_empty() && !self.config.tools.is_empty() && self.missing(tools).next().is_none()
+        self.patterns.is_empty() && !self.config.tools.is_empty() && self.missing_names(tools).next().is_none()
     }
 
     fn lists(&self, name: &String) -> bool {

@@ -13,7 +13,7 @@ use toolwit_core::{Tool, ToolContext};
 /// server requires. A source may cache its tools between queries.
 #[async_trait]
 pub trait ToolSource: Send + Sync {
-    /// Returns the name of the source. The `provider` of a group is such a name.
+    /// Returns the name of the source. The setting `provider` of a group refers to this name.
     fn name(&self) -> &str;
 
     /// Returns the names and ids of the tools if the source can list them without being contacted. The default

@@ -22,8 +22,8 @@ impl SourceCache {
         context.extension::<Self>().cloned().unwrap_or_default()
     }
 
-    /// Returns the tools of a source. The tools of a source that must be contacted are cached, so that it is queried once. An
-    /// error is not cached.
+    /// Returns the tools of a source. If the source must be contacted, its tools are cached, so that it is queried once. An error
+    /// is not cached.
     ///
     /// # Errors
     /// If the source cannot be reached.

@@ -30,7 +30,8 @@ impl SourceTools {
         Self::load_without_log(source, context).await
     }
 
-    /// Queries a source with the caller's context. The query is not logged, for sources that need not be contacted.
+    /// Queries a source with the caller's context, without a log entry. [`load`](Self::load) has written the entry, or the source
+    /// need not be contacted.
     pub(super) async fn load_without_log(source: &dyn ToolSource, context: &ToolContext) -> Result<Self, Error> {
         Ok(Self {
             source: source.name().to_owned(),
@@ -61,7 +62,7 @@ impl SourceTools {
             let message = format!("`{}` does not have a tool `{name}`", self.source);
             let error = Error::new(ErrorKind::UnknownTool, Phase::Registry, message);
             if names.is_empty() {
-                error.with_suggestion("it does not have any tools")
+                error.with_suggestion(format!("`{}` has no tools", self.source))
             } else {
                 error.with_suggestion(format!("its tools are {}", names.join(", ")))
             }
@@ -71,7 +72,7 @@ impl SourceTools {
     /// Creates a facade for the tools with these names or ids. Missing tools are skipped with a warning. Returns `None`
     /// if no tool remains, or if the facade is invalid, which is logged.
     #[must_use]
-    pub fn facade_by_name(&self, name: &str, description: &str, tool_names: &BTreeSet<String>) -> Option<Facade> {
+    pub fn facade_with_tools(&self, name: &str, description: &str, tool_names: &BTreeSet<String>) -> Option<Facade> {
         for missing in tool_names.iter().filter(|name| self.tool_by_name(name).is_none()) {
             tracing::warn!(source = self.source, facade = name, tool = %missing, "a tool of a facade does not exist");
         }
@@ -91,8 +92,8 @@ impl SourceTools {
         })
     }
 
-    /// Creates a facade for the tools that `keep` accepts. Returns `None` if it accepts no tool, or if the facade is
-    /// invalid, which is logged.
+    /// Creates a facade for the tools that `keep` accepts. Returns `None` if `keep` accepts no tool, or if the facade is invalid,
+    /// which is logged.
     #[must_use]
     pub fn facade_where(&self, name: &str, description: &str, keep: impl Fn(&dyn Tool) -> bool) -> Option<Facade> {
         let tools = self.tools.iter().filter(|tool| keep(tool.as_ref())).cloned();
@@ -113,7 +114,7 @@ impl SourceTools {
     }
 }
 
-/// Returns whether this is the preferred name or the id of a tool.
+/// Returns whether `name` is the preferred name or the id of a tool.
 pub(super) fn has_name(tool: &dyn Tool, name: &str) -> bool {
     let definition = tool.definition();
     definition.name() == name || definition.id.as_str() == name

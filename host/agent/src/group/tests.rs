@@ -97,7 +97,7 @@ async fn a_role_resolves_to_its_configured_tools_and_missing_tools_are_skipped()
     assert_eq!(
         names(&tools_of_roles),
         ["add", "web_local", "web_search", "web_fetch", "draw"],
-        "in order, each once"
+        "the tools are in the order of the roles, each once"
     );
 }
 
@@ -105,12 +105,19 @@ async fn a_role_resolves_to_its_configured_tools_and_missing_tools_are_skipped()
 #[tokio::test]
 async fn an_unreachable_source_affects_only_its_role_and_an_unknown_role_is_an_error() {
     let groups = groups(&Arc::default());
-    let without_token = ToolContext::new();
-    assert!(groups.resolve("web", &without_token).await.unwrap().tools.is_empty());
-    assert!(groups.facade("web", &without_token).await.unwrap().is_none());
-    let math = groups.facade("math", &without_token).await.unwrap().unwrap();
+    let context_without_token = ToolContext::new();
+    assert!(
+        groups
+            .resolve("web", &context_without_token)
+            .await
+            .unwrap()
+            .tools
+            .is_empty()
+    );
+    assert!(groups.facade("web", &context_without_token).await.unwrap().is_none());
+    let math = groups.facade("math", &context_without_token).await.unwrap().unwrap();
     assert_eq!(names(math.tools()), ["add"]);
-    let error = groups.resolve("maps", &without_token).await.err().unwrap();
+    let error = groups.resolve("maps", &context_without_token).await.err().unwrap();
     assert!(
         error.suggestion.as_ref().unwrap().contains("`all`, `math`, `web`"),
         "{error:?}"
@@ -141,12 +148,12 @@ async fn a_source_is_queried_only_on_use_and_with_the_callers_token() {
         names(&result.revealed_tools.unwrap().tools),
         ["web_search", "web_fetch", "draw"]
     );
-    let refused = facade
+    let error = facade
         .call(serde_json::Map::new(), &ToolContext::new())
         .await
         .err()
         .unwrap();
-    assert!(refused.to_string().contains("requires a token"), "{refused}");
+    assert!(error.to_string().contains("requires a token"), "{error}");
 }
 
 // accept: 95, accept: 96, accept: 148
@@ -172,7 +179,10 @@ async fn source_tools_return_single_tools_and_facades() {
     .await
     .unwrap();
     assert!(tools.tool_by_name("db_query").is_some());
-    assert!(tools.tool_by_name("native#db_query").is_some(), "by id too");
+    assert!(
+        tools.tool_by_name("native#db_query").is_some(),
+        "a tool is found by its id too"
+    );
     assert!(tools.tool_by_name("nowhere").is_none());
     let error = tools.required_tool_by_name("nowhere").err().unwrap();
     assert_eq!(error.message, "`server` does not have a tool `nowhere`");
@@ -184,7 +194,7 @@ async fn source_tools_return_single_tools_and_facades() {
             .contains("`db_query`, `db_insert`, `web_get`")
     );
     let requested_names = ["web_get", "missing"].map(str::to_owned).into();
-    let named_facade = tools.facade_by_name("web", "", &requested_names).unwrap();
+    let named_facade = tools.facade_with_tools("web", "", &requested_names).unwrap();
     assert_eq!(names(named_facade.tools()), ["web_get"]);
     let patterns = [Regex::new("^db_").unwrap(), Regex::new("insert").unwrap()];
     let pattern_facade = tools.facade_matching("db", "", &patterns).unwrap();
@@ -256,7 +266,7 @@ async fn the_log_reports_when_a_source_is_contacted() {
     // In a line of the log, the message `a source of tools is contacted` is followed by its field `source`.
     assert!(lines().contains("is not contacted before its first use"), "{}", lines());
     assert!(!lines().contains("is contacted source"), "{}", lines());
-    // Another test may have registered the event while this test registered its subscriber.
+    // `tracing` caches whether a subscriber observes an event. Another test may have filled this cache before.
     tracing::callsite::rebuild_interest_cache();
     groups
         .resolve("web", &ToolContext::new().with("token", "secret"))

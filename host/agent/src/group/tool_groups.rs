@@ -59,7 +59,7 @@ impl ToolGroups {
     pub fn with_source(mut self, source: impl ToolSource + 'static) -> Self {
         tracing::debug!(
             source = source.name(),
-            "a source of tools is not contacted before its first use"
+            "added a source of tools, which is not contacted before its first use"
         );
         self.sources.retain(|other| other.name() != source.name());
         self.sources.push(Arc::new(source));
@@ -134,7 +134,7 @@ impl ToolGroups {
             group.provider.clone_from(&config.provider);
             group.permissions.clone_from(&config.permissions);
             group.metadata.clone_from(&config.metadata);
-            group.tools = self.load_members(role, configured, context).await;
+            group.tools = self.load_tools(role, configured, context).await;
         }
         Ok(group)
     }
@@ -177,15 +177,15 @@ impl ToolGroups {
 
     /// Returns the tools of a configured group, in the order of the sources. Sources that list their tools without
     /// being contacted are queried first. Each other source is queried only if the group may still miss a tool.
-    async fn load_members(&self, role: &str, group: &ConfiguredGroup, context: &ToolContext) -> Vec<Arc<dyn Tool>> {
+    async fn load_tools(&self, role: &str, group: &ConfiguredGroup, context: &ToolContext) -> Vec<Arc<dyn Tool>> {
         let sources = self.sources.iter().enumerate();
         let mut candidates: Vec<_> = sources
-            .filter(|(_, source)| group.can_come_from(source.as_ref()))
+            .filter(|(_, source)| group.may_use_source(source.as_ref()))
             .collect();
         candidates.sort_by_key(|(_, source)| source.listed_names().is_none());
-        let (mut members_by_source, mut members) = (BTreeMap::new(), Vec::new());
+        let (mut tools_by_source, mut tools) = (BTreeMap::new(), Vec::new());
         for (position, source) in candidates {
-            if source.listed_names().is_none() && group.is_complete(&members) {
+            if source.listed_names().is_none() && group.is_complete(&tools) {
                 break;
             }
             match SourceCache::of(context).load(source.as_ref(), context).await {
@@ -196,21 +196,21 @@ impl ToolGroups {
                         .filter(|tool| group.accepts(tool))
                         .cloned()
                         .collect();
-                    members.extend_from_slice(&accepted);
-                    members_by_source.insert(position, accepted);
+                    tools.extend_from_slice(&accepted);
+                    tools_by_source.insert(position, accepted);
                 }
                 Err(error) => {
                     tracing::warn!(role, source = source.name(), %error, "a source of tools cannot be reached");
                 }
             }
         }
-        for missing in group.missing(&members) {
+        for missing in group.missing_names(&tools) {
             tracing::warn!(role, tool = %missing, "a tool of a group does not exist");
         }
-        if members.is_empty() {
+        if tools.is_empty() {
             tracing::warn!(role, "a tool group has no tools");
         }
-        members_by_source.into_values().flatten().collect()
+        tools_by_source.into_values().flatten().collect()
     }
 }
 

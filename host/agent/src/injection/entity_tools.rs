@@ -14,11 +14,11 @@ use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvi
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
 ///
 /// If a result holds more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects of one type that have ids, these objects form an
-/// [`EntityGroup`]: they share one set of tools, which take the object's id as an argument. An entity has one live object. If
-/// it got its own tools before it joins a group, it keeps them, and the tools of the group call the same object.
+/// [`EntityGroup`]: they share one set of tools, which take the object's id as an argument. An entity that got its own tools
+/// before it joins a group keeps them. Both sets of tools then act on the same live object.
 ///
-/// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides which
-/// instance runs. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods
+/// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides on which
+/// instance its tools act. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods
 /// is ignored. An object that is nested too deep or has an invalid id is rejected with the reason. The injection also lists
 /// the objects that the tool itself rejected ([`ToolResult::rejected`](toolwit_core::ToolResult::rejected)).
 ///
@@ -37,7 +37,7 @@ impl InjectionStrategy for EntityTools {
         let call = context.call();
         let already_rejected = call.result.rejected.iter().cloned();
         evaluation.injection.rejected.extend(already_rejected);
-        for entities in partition_objects(&call.result.providers) {
+        for entities in split_into_batches(&call.result.providers) {
             match entities.as_slice() {
                 [] => {}
                 [entity] => evaluation.add_entity(entity),
@@ -105,14 +105,14 @@ impl Evaluation<'_> {
         });
     }
 
-    /// Returns the group of which an entity is a member, or `None` if no earlier result returned it together with many others.
+    /// Returns the group of which an entity is a member, or `None` if it is not a member of a group.
     fn group_of(&self, identity: &EntityIdentity) -> Option<EntityGroup> {
         let group = self.context.entities().group(&identity.namespace, &identity.prefix)?;
         group.contains(&identity.id).then(|| group.clone())
     }
 
     /// Records that a group's member without its own tools was returned again, in a result with few entities. The member
-    /// keeps using the tools of the group.
+    /// keeps using the shared methods of the group.
     fn record_returned_member(
         &mut self,
         identity: &EntityIdentity,
@@ -136,8 +136,8 @@ impl Evaluation<'_> {
         });
     }
 
-    /// Returns the member of a group for an entity. If the entity has its own tools and stays bound to its first instance, the
-    /// member calls these tools, so that both sets of tools act on one instance.
+    /// Returns the member that stands for an entity in a group. If the entity has its own tools and stays bound to its first
+    /// instance, the member calls these tools, so that both sets of tools act on one instance.
     fn as_member(&self, entity: Arc<dyn ToolProvider>) -> Arc<dyn ToolProvider> {
         let own_tool_ids = self.own_tool_ids_of(entity.as_ref());
         match own_tool_ids.filter(|_| entity.rebinding() == Rebinding::Keep) {
@@ -152,55 +152,58 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Returns the ids of the entity's own tools, or `None` if it has none.
+    /// Returns the ids of the entity's own tools, or `None` if it has no own tools.
     fn own_tool_ids_of(&self, entity: &dyn ToolProvider) -> Option<&[ToolId]> {
         self.context.entities().own_tools_of(&identity_of(entity)?)
     }
 
-    /// Makes the entities of a type members of a group, and adds the shared tools of the group if the conversation does not
-    /// have them. Shared tools take the id of the entity on which they act. Entities that have their own tools keep them.
+    /// Makes the entities of a type members of a group, and adds the shared methods of the group if the conversation does not
+    /// have them. Entities that have their own tools keep them.
     fn add_group(&mut self, entities: &[Arc<dyn ToolProvider>]) {
         let (accepted, rejected): (Vec<_>, Vec<_>) = entities.iter().cloned().partition(|entity| {
             rejection_reason(entity.instance_id().as_deref(), self.depth_of(None, entity.as_ref())).is_none()
         });
         let has_own_tools = |entity: &&Arc<dyn ToolProvider>| self.own_tool_ids_of(entity.as_ref()).is_some();
         let with_own_tools: Vec<_> = accepted.iter().filter(has_own_tools).cloned().collect();
-        // For a rejected entity, `add_entity` records the reason. If the entity has its own tools, `add_entity` checks its
-        // recorded depth instead, and the entity may keep them.
+        // `add_entity` records the reason of each rejection. A rejected entity that has its own tools may still keep them:
+        // `add_entity` checks its recorded depth, which may be within the limit.
         rejected
             .iter()
             .chain(&with_own_tools)
             .for_each(|entity| self.add_entity(entity));
         let members: Vec<_> = accepted.into_iter().map(|entity| self.as_member(entity)).collect();
-        let Some(first) = members.iter().find(|member| !member.tools().is_empty()) else {
+        let Some(first_member) = members.iter().find(|member| !member.tools().is_empty()) else {
             return;
         };
-        let existing = self.context.entities().group(first.namespace(), first.prefix());
-        let group = existing.cloned().unwrap_or_default();
-        let shared_methods = group.shared_methods(first.as_ref());
+        let existing_group = self
+            .context
+            .entities()
+            .group(first_member.namespace(), first_member.prefix());
+        let group = existing_group.cloned().unwrap_or_default();
+        let shared_methods = group.shared_methods(first_member.as_ref());
         let ids: Vec<_> = shared_methods.iter().map(|tool| tool.definition().id.clone()).collect();
-        let is_lost = ids.iter().any(|id| self.context.entities().is_lost(id));
-        if existing.is_none() || is_lost {
+        let has_lost_method = ids.iter().any(|id| self.context.entities().is_lost(id));
+        if existing_group.is_none() || has_lost_method {
             self.injection.add.extend(shared_methods);
         }
         self.injection.discovered.push(DiscoveredEntity {
             identity: None,
-            prefix: first.prefix().to_owned(),
+            prefix: first_member.prefix().to_owned(),
             tools: ids,
-            depth: self.depth_of(None, first.as_ref()),
-            binding: if existing.is_some() {
+            depth: self.depth_of(None, first_member.as_ref()),
+            binding: if existing_group.is_some() {
                 EntityBinding::Kept
             } else {
                 EntityBinding::New
             },
-            rebinding: first.rebinding(),
-            namespace: first.namespace().to_owned(),
+            rebinding: first_member.rebinding(),
+            namespace: first_member.namespace().to_owned(),
             group_addition: Some(GroupAddition::new(group, members.clone())),
         });
     }
 
-    /// Returns the recorded depth of an entity. If there is none, returns the depth that the provider reports, or one more than
-    /// the depth of the called method's entity if that is larger.
+    /// Returns the recorded depth of an entity. If the depth is not recorded, returns the larger of two depths: the one that
+    /// the provider reports, and one more than the depth of the called tool.
     fn depth_of(&self, identity: Option<&EntityIdentity>, provider: &dyn ToolProvider) -> u32 {
         let entities = self.context.entities();
         let called_tool = &self.context.call().tool.definition().id;
@@ -230,9 +233,9 @@ impl Evaluation<'_> {
             None => methods.iter().all(|method| self.is_present(&method.definition().id)),
         };
         let entities = self.context.entities();
-        let is_lost = methods.iter().any(|method| entities.is_lost(&method.definition().id));
+        let has_lost_method = methods.iter().any(|method| entities.is_lost(&method.definition().id));
         match (was_returned, rebinding) {
-            _ if is_lost => EntityBinding::Rebound,
+            _ if has_lost_method => EntityBinding::Rebound,
             (false, _) => EntityBinding::New,
             (true, Rebinding::Keep) => EntityBinding::Kept,
             (true, Rebinding::Latest) => EntityBinding::Rebound,
@@ -268,27 +271,31 @@ fn identity_of(provider: &dyn ToolProvider) -> Option<EntityIdentity> {
     Some(EntityIdentity::new(provider.namespace(), provider.prefix(), id))
 }
 
-/// Partitions the objects of a result. If a type has more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects with ids, these objects
-/// form one part. Every other object is a part of its own. The parts with one object come first.
-fn partition_objects(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
+/// Splits the objects of a result into batches. If a type has more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects with ids, these
+/// objects form one batch. Every other object is a batch of its own. The batches with one object come first.
+fn split_into_batches(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
     let type_of = |entity: &Arc<dyn ToolProvider>| (entity.namespace().to_owned(), entity.prefix().to_owned());
-    let mut large_types: IndexMap<_, Vec<_>> = IndexMap::new();
+    let mut objects_by_type: IndexMap<_, Vec<_>> = IndexMap::new();
     for provider in providers.iter().filter(|provider| provider.instance_id().is_some()) {
-        large_types.entry(type_of(provider)).or_default().push(provider.clone());
+        objects_by_type
+            .entry(type_of(provider))
+            .or_default()
+            .push(provider.clone());
     }
-    large_types.retain(|_, entities| entities.len() > ENTITIES_WITH_OWN_TOOLS_MAX);
-    let mut parts = Vec::new();
+    objects_by_type.retain(|_, objects| objects.len() > ENTITIES_WITH_OWN_TOOLS_MAX);
+    let large_batches = objects_by_type;
+    let mut batches = Vec::new();
     for provider in providers {
-        let is_one_of_many = provider.instance_id().is_some() && large_types.contains_key(&type_of(provider));
+        let is_one_of_many = provider.instance_id().is_some() && large_batches.contains_key(&type_of(provider));
         if !is_one_of_many {
-            parts.push(vec![provider.clone()]);
+            batches.push(vec![provider.clone()]);
         }
     }
-    parts.extend(large_types.into_values());
-    parts
+    batches.extend(large_batches.into_values());
+    batches
 }
 
-/// Returns the reason why an object with this id and depth cannot become tools, or `None` if it can.
+/// Returns the reason why the methods of an object with this id and depth cannot become tools, or `None` if they can.
 fn rejection_reason(id: Option<&str>, depth: u32) -> Option<String> {
     match id.map(str::len) {
         Some(0) => Some("its id is empty".to_owned()),

@@ -74,10 +74,10 @@ impl StrategyChain {
 impl InjectionStrategy for StrategyChain {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let mut merged = Injection::none();
-        let unclaimed_call = self.without_claimed_objects(context.call());
+        let call_without_claimed = self.without_claimed_objects(context.call());
         for strategy in &self.strategies {
             let claims = |provider: &Arc<dyn ToolProvider>| strategy.claims(provider.as_ref());
-            let injection = match &unclaimed_call {
+            let injection = match &call_without_claimed {
                 Some(call) if !context.call().result.providers.iter().any(claims) => {
                     strategy.evaluate(&InjectionContext::after(call, context.view()))
                 }
@@ -167,7 +167,7 @@ mod tests {
 
     // accept: 21, accept: 24
     #[test]
-    fn strategies_are_evaluated_in_order_and_merged() {
+    fn strategies_are_evaluated_in_order_and_their_changes_are_merged() {
         let chain = StrategyChain::new()
             .then(NoInjection)
             .then(|_: &InjectionContext<'_>| Injection::replace(ToolId::native("old"), vec![tool("first")]))

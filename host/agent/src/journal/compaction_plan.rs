@@ -14,13 +14,13 @@ const MESSAGE_TOKENS: usize = 4;
 /// Maximum size of one text in the transcript from which the summary is made, in bytes: the content of a message, or a call.
 const EXCERPT_BYTES_MAX: usize = 4096;
 
-/// A division of a history into older messages, of which a summary replaces all but the pinned ones, and recent messages, which
-/// stay. Positions do not count the system message.
+/// The division of a history into older messages and recent messages. A summary replaces the older messages, except for the
+/// pinned ones. The recent messages stay. Positions do not count the system message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CompactionPlan {
     /// The number of older messages, including the pinned ones.
     pub(crate) older_count: usize,
-    /// The positions of the older messages that stay, in ascending order.
+    /// The positions of the pinned messages, in ascending order. [`plan_compaction`] selects them.
     pub(crate) pinned: Vec<usize>,
 }
 
@@ -85,15 +85,15 @@ pub(crate) fn plan_compaction(messages: &[Message], tokens_max: usize) -> Option
         .iter()
         .rposition(is_prompt)
         .filter(|_| !has_recent_prompt);
-    let numbered = || older_messages.iter().enumerate();
+    let numbered_messages = || older_messages.iter().enumerate();
     let stays = |position: usize, message: &Message| {
         message.is_pinned || first_prompt == Some(position) || last_prompt == Some(position)
     };
-    let pinned: Vec<_> = numbered()
+    let pinned: Vec<_> = numbered_messages()
         .filter(|(position, message)| stays(*position, message))
         .map(|(position, _)| position)
         .collect();
-    let replaced = numbered().filter(|(position, _)| !pinned.contains(position));
+    let replaced = numbered_messages().filter(|(position, _)| !pinned.contains(position));
     let saved_tokens: usize = replaced.map(|(_, message)| message_tokens(message)).sum();
     (saved_tokens > tokens_max / 8).then_some(CompactionPlan { older_count, pinned })
 }
@@ -112,8 +112,8 @@ pub(crate) fn compact(messages: &[Message], plan: &CompactionPlan, summary: &str
     compacted
 }
 
-/// Returns the text of the messages that a summary replaces. The text contains only the newest of them that fit into
-/// `bytes_max`, but at least one.
+/// Returns the text of the messages that a summary replaces. If the text would exceed `bytes_max`, it contains only the newest of
+/// these messages, and at least one.
 pub(crate) fn transcript(messages: &[Message], plan: &CompactionPlan, bytes_max: usize) -> String {
     let (_, messages) = split_system(messages);
     let older = messages.iter().take(plan.older_count).enumerate();
@@ -161,10 +161,10 @@ mod tests {
     use super::*;
     use toolwit_core::ToolCall;
 
-    /// Returns a history with a prompt and this number of calls, each with a result of 400 bytes.
-    fn history(calls: usize) -> Vec<Message> {
+    /// Returns a history with a system message, a prompt and this number of calls, each with a result of 400 bytes.
+    fn history(call_count: usize) -> Vec<Message> {
         let mut messages = vec![Message::system("Be brief."), Message::user("first")];
-        for number in 0..calls {
+        for number in 0..call_count {
             let call = ToolCall {
                 id: format!("c{number}"),
                 name: "look".to_owned(),

@@ -23,7 +23,7 @@ pub enum JournalError {
         "`{0}` is not a valid session name: use 1 to 64 letters, digits, `-`, `_` and `.`, not starting with `.` or `-`"
     )]
     Name(String),
-    /// An entry cannot be read, such as one of a newer version.
+    /// An entry cannot be read, for example because a newer version of the program wrote it.
     #[error("entry {sequence} of the session cannot be read: {reason}")]
     Entry {
         /// The number of the entry.
@@ -31,15 +31,18 @@ pub enum JournalError {
         /// The reason.
         reason: String,
     },
-    /// The entries contradict each other, or do not form a valid history.
+    /// The entries contradict each other or do not form a valid history, or a call would run again with other arguments.
     #[error("the session cannot be continued: {0}")]
     Divergence(String),
-    /// No call waits for an answer to this question: the question does not exist, its call was decided, or the run ended.
+    /// No call waits for an answer to this question. The question does not exist, its call was already decided, or the run ended.
     #[error("the session `{0}` does not wait for an answer to question {1}")]
     NotPending(SessionId, u64),
     /// The question already has an answer, and the first answer counts.
     #[error("question {1} of the session `{0}` has been answered")]
     Answered(SessionId, u64),
+    /// The run was suspended, and another process can continue it. This conversation stores no more events.
+    #[error("the run of the session `{0}` is suspended")]
+    Suspended(SessionId),
     /// The store failed.
     #[error("the session store failed: {message}")]
     Store {
@@ -52,7 +55,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// Creates the error of a store that failed.
+    /// Creates the error for a store that failed.
     pub fn store(error: impl StdError + Send + Sync + 'static) -> Self {
         Self::Store {
             message: error.to_string(),
@@ -61,7 +64,7 @@ impl JournalError {
     }
 }
 
-/// A configuration error: the operator of the conversation can fix the journal, and the model cannot.
+/// Converts the failure to a configuration error, because the operator can fix the journal and the model cannot.
 impl From<JournalError> for Error {
     fn from(error: JournalError) -> Self {
         let suggestion = match &error {
@@ -74,6 +77,7 @@ impl From<JournalError> for Error {
             JournalError::NotPending(..) | JournalError::Answered(..) => {
                 "read the pending approvals of the session again"
             }
+            JournalError::Suspended(_) => "resume the session",
             JournalError::Store { .. } => "check the file in which the sessions are stored, and its disk",
         };
         Self::new(ErrorKind::Configuration, Phase::Registry, error.to_string())

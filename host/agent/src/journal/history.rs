@@ -4,9 +4,9 @@ use super::compaction_plan::{CompactionPlan, compact, pin_last_prompt};
 use crate::event::Event;
 use toolwit_core::{Message, ToolCall};
 
-/// Returns the messages of a conversation after these events, without the system message. Calls that were cancelled have
-/// `cancelled_answer` as their answer. If the last run did not end, the unanswered calls of its last response stay open: they
-/// have no answer in the messages.
+/// Returns the messages of a conversation after these events, without the system message. A call that had no answer when the
+/// next message was appended or the run ended has the error `cancelled_answer` as its answer. If the last run did not end, the
+/// unanswered calls of its last response have no answer in the messages.
 pub(crate) fn messages<'a>(events: impl IntoIterator<Item = &'a Event>, cancelled_answer: &str) -> Vec<Message> {
     let mut history = HistoryBuilder {
         messages: Vec::new(),
@@ -65,12 +65,12 @@ impl HistoryBuilder<'_> {
                 ..
             } => self.answer_late(id, call, content, *is_error),
             Event::OpenCallsAnswered { content } => self.close_open_calls(content),
-            Event::HistoryCompacted(event) => {
+            Event::HistoryCompacted(compacted) => {
                 let plan = CompactionPlan {
-                    older_count: event.older,
-                    pinned: event.pinned.clone(),
+                    older_count: compacted.older,
+                    pinned: compacted.pinned.clone(),
                 };
-                self.messages = compact(&self.messages, &plan, &event.summary);
+                self.messages = compact(&self.messages, &plan, &compacted.summary);
             }
             Event::MessagePinned => drop(pin_last_prompt(&mut self.messages)),
             Event::AnsweredByTool { content } => self.append(Message::assistant(content, Vec::new())),
@@ -79,11 +79,13 @@ impl HistoryBuilder<'_> {
         }
     }
 
+    /// Answers the open calls as cancelled, and appends a message.
     fn append(&mut self, message: Message) {
         self.close_open_calls(self.cancelled_answer);
         self.messages.push(message);
     }
 
+    /// Appends the answer to the open call with this id. Does nothing if there is no such call.
     fn answer(&mut self, id: &str, content: &str, is_error: bool) {
         if let Some(position) = self.open_calls.iter().position(|call| call.id == id) {
             let call = self.open_calls.remove(position);
@@ -91,20 +93,21 @@ impl HistoryBuilder<'_> {
         }
     }
 
-    /// Appends the late result of a background call, as the answer to a second call.
+    /// Appends a copy of a background call under the new `id`, and the late result as the answer to the copy. The background
+    /// call itself already has an answer.
     fn answer_late(&mut self, id: &str, background_id: &str, content: &str, is_error: bool) {
-        let Some(background) = self.calls.iter().find(|call| call.id == background_id) else {
+        let Some(background_call) = self.calls.iter().find(|call| call.id == background_id) else {
             return;
         };
-        let second = ToolCall {
+        let copy = ToolCall {
             id: id.to_owned(),
-            ..background.clone()
+            ..background_call.clone()
         };
-        self.append(Message::assistant("", vec![second.clone()]));
-        self.messages.push(Message::tool(&second, content, is_error));
+        self.append(Message::assistant("", vec![copy.clone()]));
+        self.messages.push(Message::tool(&copy, content, is_error));
     }
 
-    /// Answers the open calls with an error.
+    /// Answers the open calls with the error text `content`.
     fn close_open_calls(&mut self, content: &str) {
         for call in std::mem::take(&mut self.open_calls) {
             self.messages.push(Message::tool(&call, content, true));

@@ -18,17 +18,17 @@ pub struct InterruptedRun {
     pub(crate) answer_schema: Option<Box<Value>>,
     /// The number of inferences so far.
     pub(crate) iterations: u32,
-    /// The number of calls of the run that have an answer, without those of [`Event::OpenCallsAnswered`].
-    pub(crate) answered_calls: u32,
+    /// The number of calls of the run that have an answer, except the calls that [`Event::OpenCallsAnswered`] answered.
+    pub(crate) answered_call_count: u32,
     /// The names of the tools that were declared to the model.
     pub(crate) declared_tools: Vec<ToolName>,
-    /// The start of the last call of each tool, also in earlier runs of the session.
+    /// The start of the last call of each tool, including calls in earlier runs of the session.
     pub(crate) last_starts: HashMap<ToolName, RecordedStart>,
     /// The last response of the model; `None` if the last request has no response.
-    pub(crate) last_reply: Option<LastReply>,
+    pub(crate) last_response: Option<LastResponse>,
     /// The calls of the last response that have no answer, in order.
-    pub(crate) open: Vec<OpenCall>,
-    /// The questions about open calls that have no decision.
+    pub(crate) open_calls: Vec<OpenCall>,
+    /// The approval requests for open calls. A request that has a decision is not among them.
     pub(crate) questions: Vec<RecordedApprovalRequest>,
     /// The recorded outcomes of the calls of the last response that have an answer.
     pub(crate) answered_outcomes: Vec<RecordedOutcome>,
@@ -36,20 +36,20 @@ pub struct InterruptedRun {
 
 /// The last response of the model.
 #[derive(Clone, Debug)]
-pub(crate) struct LastReply {
+pub(crate) struct LastResponse {
     pub(crate) content: String,
     pub(crate) finish: FinishReason,
     pub(crate) has_calls: bool,
 }
 
-impl LastReply {
-    /// Returns whether the provider paused the response, so that another request continues it.
+impl LastResponse {
+    /// Returns whether the provider paused the response, so that another request must continue it.
     pub(crate) fn is_paused(&self) -> bool {
         self.finish == FinishReason::Paused && !self.has_calls
     }
 }
 
-/// A call without an answer.
+/// A call of the last response without an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenCall {
     pub(crate) call: ToolCall,
@@ -67,7 +67,7 @@ pub(crate) struct StartedCall {
     pub(crate) name: ToolName,
     pub(crate) tool: ToolId,
     /// The details of the start; `None` if they were not recorded.
-    pub(crate) start: Option<RecordedStart>,
+    pub(crate) recorded_start: Option<RecordedStart>,
 }
 
 /// A call of an interrupted run that may or may not have taken effect.
@@ -94,8 +94,8 @@ impl InterruptedRun {
     /// Returns the calls about which a person must decide before the run can continue.
     #[must_use]
     pub fn unresolved(&self) -> Vec<UnresolvedCall> {
-        let open = self.open.iter().filter(|open| open.is_unresolved());
-        open.filter_map(OpenCall::as_unresolved).collect()
+        let unresolved = self.open_calls.iter().filter(|open_call| open_call.is_unresolved());
+        unresolved.filter_map(OpenCall::to_unresolved_call).collect()
     }
 
     /// Returns the calls that a person decided to run again, and that have not started again since. A program that asks for
@@ -103,13 +103,16 @@ impl InterruptedRun {
     #[must_use]
     pub fn calls_to_run_again(&self) -> Vec<UnresolvedCall> {
         let run_again = Some(Resolution::RunAgain);
-        let decided = self.open.iter().filter(|open| open.resolution == run_again);
-        decided.filter_map(OpenCall::as_unresolved).collect()
+        let decided = self
+            .open_calls
+            .iter()
+            .filter(|open_call| open_call.resolution == run_again);
+        decided.filter_map(OpenCall::to_unresolved_call).collect()
     }
 
-    /// Returns the questions about calls that have no decision, in their order. The calls have not begun. The
-    /// [approver](toolwit_core::Approver) is asked again when the run continues: for the same call, its request has the same
-    /// id, arguments and digest.
+    /// Returns the approval requests that have no decision, in the order in which they were recorded. Their calls have not
+    /// begun. When the run continues, the [approver](toolwit_core::Approver) is asked again. If the call has not changed, the
+    /// new request has the same id, arguments and digest.
     #[must_use]
     pub fn pending_approvals(&self) -> &[RecordedApprovalRequest] {
         &self.questions
@@ -117,10 +120,10 @@ impl InterruptedRun {
 }
 
 impl OpenCall {
-    /// Returns the call as it began; `None` if it did not begin.
-    fn as_unresolved(&self) -> Option<UnresolvedCall> {
+    /// Returns the call with the details of its start, or `None` if the call did not begin.
+    fn to_unresolved_call(&self) -> Option<UnresolvedCall> {
         let started = self.started.as_ref()?;
-        let (arguments, grant, code) = match started.start.clone() {
+        let (arguments, grant, code) = match started.recorded_start.clone() {
             Some(start) => (start.arguments, start.grant, start.code),
             None => Default::default(),
         };
@@ -138,16 +141,17 @@ impl OpenCall {
     /// nor a decision.
     pub(crate) fn is_unresolved(&self) -> bool {
         let Some(started) = &self.started else { return false };
-        // A call that is not a write runs again without a decision, with the arguments of the history. If the arguments were
-        // edited, the new run may have another effect. Only a call with effect class `Read` may then run again.
-        let needs_decision = started.start.as_ref().is_none_or(|start| {
+        // A call without a recorded start can be a write, so it needs a decision. A call that is not a write runs again with the
+        // arguments of the history. If its arguments were edited before the earlier start, this can have another effect, so only
+        // a call with the effect class `Read` then runs again without a decision.
+        let needs_decision = started.recorded_start.as_ref().is_none_or(|start| {
             start.effect.class == EffectClass::Write || (start.is_edited && start.effect.class != EffectClass::Read)
         });
         needs_decision && self.outcome.is_none() && self.resolution.is_none()
     }
 }
 
-/// Returns the last run that the events begin, if it did not end. Returns `None` if no run began or the last one ended.
+/// Returns the last run that began in these events. Returns `None` if no run began, or if the last run ended.
 pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
     let begins_run = |event: &Event| matches!(event, Event::TurnStarted { .. });
     let start = events.iter().rposition(begins_run)?;
@@ -159,11 +163,11 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
         loop_id: String::new(),
         answer_schema: None,
         iterations: 0,
-        answered_calls: 0,
+        answered_call_count: 0,
         declared_tools: crate::event::visible_tools(events),
         last_starts: events.iter().filter_map(recorded_start).collect(),
-        last_reply: None,
-        open: Vec::new(),
+        last_response: None,
+        open_calls: Vec::new(),
         questions: Vec::new(),
         answered_outcomes: Vec::new(),
     };
@@ -174,7 +178,7 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
     Some(run)
 }
 
-/// Returns the start of a call, with the name of its tool. Returns `None` for an event without a recorded start.
+/// Returns the recorded start of a call and the name of its tool. Returns `None` for an event without a recorded start.
 fn recorded_start(event: &Event) -> Option<(ToolName, RecordedStart)> {
     match event {
         Event::ToolStarted { name, start, .. } => Some((name.clone(), start.as_deref()?.clone())),
@@ -183,7 +187,8 @@ fn recorded_start(event: &Event) -> Option<(ToolName, RecordedStart)> {
 }
 
 impl InterruptedRun {
-    /// Applies an event of the run. `outcomes` has the recorded outcomes of the calls that returned so far, by call id.
+    /// Updates the run with its next event. `outcomes` has the recorded outcomes of the calls that have returned and have no
+    /// answer yet, by call id.
     fn apply(&mut self, event: &Event, outcomes: &mut HashMap<String, RecordedOutcome>) {
         match event {
             Event::TurnStarted {
@@ -194,7 +199,7 @@ impl InterruptedRun {
             }
             Event::IterationStarted { iteration, .. } => {
                 self.iterations = *iteration;
-                self.last_reply = None;
+                self.last_response = None;
                 self.answered_outcomes.clear();
                 self.questions.clear();
             }
@@ -204,38 +209,41 @@ impl InterruptedRun {
                 tool_calls,
                 ..
             } => {
-                self.last_reply = Some(LastReply {
+                self.last_response = Some(LastResponse {
                     content: content.clone(),
                     finish: finish.clone(),
                     has_calls: !tool_calls.is_empty(),
                 });
-                let open = tool_calls.iter().cloned().map(|call| OpenCall {
+                let open_calls = tool_calls.iter().cloned().map(|call| OpenCall {
                     call,
                     started: None,
                     outcome: None,
                     resolution: None,
                 });
-                self.open = open.collect();
+                self.open_calls = open_calls.collect();
             }
-            Event::ApprovalRequested(question) if self.find_open(&question.id).is_some() => {
+            Event::ApprovalRequested(question) if self.find_open_call(&question.id).is_some() => {
                 self.remove_question(&question.id);
                 self.questions.push((**question).clone());
             }
             Event::ApprovalDecided(decision) => self.remove_question(&decision.id),
             Event::ToolStarted { id, name, tool, start } => {
-                let start = start.as_deref().cloned();
-                let (name, tool) = (name.clone(), tool.clone());
-                self.record_start(id, StartedCall { name, tool, start });
+                let started = StartedCall {
+                    name: name.clone(),
+                    tool: tool.clone(),
+                    recorded_start: start.as_deref().cloned(),
+                };
+                self.record_start(id, started);
             }
             Event::ToolReturned { id, outcome } => {
                 outcomes.insert(id.clone(), (**outcome).clone());
-                if let Some(open) = self.find_open(id) {
-                    open.outcome = Some((**outcome).clone());
+                if let Some(open_call) = self.find_open_call(id) {
+                    open_call.outcome = Some((**outcome).clone());
                 }
             }
             Event::CallResolved { id, resolution } => {
-                if let Some(open) = self.find_open(id) {
-                    open.resolution = Some(*resolution);
+                if let Some(open_call) = self.find_open_call(id) {
+                    open_call.resolution = Some(*resolution);
                 }
             }
             Event::ToolFinished { id, .. } => {
@@ -244,23 +252,23 @@ impl InterruptedRun {
             }
             Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => self.close_call(id),
             Event::OpenCallsAnswered { .. } => {
-                self.open.clear();
+                self.open_calls.clear();
                 self.questions.clear();
             }
             _ => {}
         }
     }
 
-    fn find_open(&mut self, id: &str) -> Option<&mut OpenCall> {
-        self.open.iter_mut().find(|open| open.call.id == id)
+    fn find_open_call(&mut self, id: &str) -> Option<&mut OpenCall> {
+        self.open_calls.iter_mut().find(|open_call| open_call.call.id == id)
     }
 
     fn record_start(&mut self, id: &str, started: StartedCall) {
         self.remove_question(id);
-        if let Some(open) = self.find_open(id) {
-            open.started = Some(started);
-            // The call ran again after a person's decision, which does not apply to this new start.
-            open.resolution = None;
+        if let Some(open_call) = self.find_open_call(id) {
+            open_call.started = Some(started);
+            // An earlier decision was about an earlier start of the call. It does not apply to this start.
+            open_call.resolution = None;
         }
     }
 
@@ -271,7 +279,7 @@ impl InterruptedRun {
     /// Records that a call was answered.
     fn close_call(&mut self, id: &str) {
         self.remove_question(id);
-        self.open.retain(|open| open.call.id != id);
-        self.answered_calls = self.answered_calls.saturating_add(1);
+        self.open_calls.retain(|open_call| open_call.call.id != id);
+        self.answered_call_count = self.answered_call_count.saturating_add(1);
     }
 }

@@ -17,7 +17,7 @@ use toolwit_core::ApprovalAnswer;
 #[derive(Clone, Default)]
 pub struct MemoryJournalStore {
     sessions: Arc<Mutex<BTreeMap<SessionId, MemorySession>>>,
-    /// Notifies the tasks that wait for an answer when one is stored.
+    /// Wakes the tasks that wait for an answer, whenever an answer is stored.
     answer_signal: Arc<watch::Sender<()>>,
 }
 
@@ -45,7 +45,7 @@ impl MemoryJournalStore {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls a function with a session.
+    /// Calls `apply` with a session, and returns its result.
     ///
     /// # Errors
     /// [`JournalError::Missing`].
@@ -59,8 +59,9 @@ impl MemoryJournalStore {
         stored.map(apply).ok_or_else(|| JournalError::Missing(session.clone()))
     }
 
-    fn store_answer(&self, session: &SessionId, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError> {
-        let is_first = self.with_session(session, |stored| match stored.answers.entry(question) {
+    /// Inserts an answer to a question, unless the question has an answer. Returns whether the answer was inserted.
+    fn insert_answer(&self, session: &SessionId, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError> {
+        let is_inserted = self.with_session(session, |stored| match stored.answers.entry(question) {
             Entry::Vacant(vacant) => {
                 vacant.insert(answer.clone());
                 true
@@ -68,7 +69,7 @@ impl MemoryJournalStore {
             Entry::Occupied(_) => false,
         })?;
         self.answer_signal.send_replace(());
-        Ok(is_first)
+        Ok(is_inserted)
     }
 
     fn writer(&self, session: &SessionId) -> Arc<dyn JournalWriter> {
@@ -160,7 +161,7 @@ impl JournalStore for MemoryJournalStore {
         question: u64,
         answer: &ApprovalAnswer,
     ) -> Result<bool, JournalError> {
-        Self::store_answer(self, session, question, answer)
+        self.insert_answer(session, question, answer)
     }
 
     async fn answers(&self, session: &SessionId) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError> {
@@ -179,7 +180,7 @@ impl JournalWriter for MemoryWriter {
     }
 
     async fn store_answer(&self, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError> {
-        self.store.store_answer(&self.session, question, answer)
+        self.store.insert_answer(&self.session, question, answer)
     }
 
     async fn answer(&self, question: u64) -> Result<Option<ApprovalAnswer>, JournalError> {

@@ -1,6 +1,7 @@
-//! The journal: the stored events of a conversation. A request to the model or a call begins only after all earlier events are
-//! stored.
+//! The journal: the stored events of a conversation. A request to the model and a call begin only after all earlier events
+//! are stored.
 
+mod approval_question;
 mod compaction_plan;
 mod error;
 mod history;
@@ -9,7 +10,6 @@ mod memory;
 mod pending_approval;
 mod port;
 mod session_journal;
-mod stored_answer;
 mod summary;
 
 pub(crate) use compaction_plan::{
@@ -25,6 +25,6 @@ pub use port::{JournalStore, JournalWriter, SessionId};
 pub use session_journal::Journal;
 pub use summary::SessionSummary;
 
-/// The key in the context under which a tool finds the idempotency key of its call. A call that runs again after a
-/// crash has the same key.
+/// The name under which a tool finds the idempotency key of its call in its context. A call that runs again after a crash has
+/// the same idempotency key.
 pub const IDEMPOTENCY_KEY: &str = "idempotency_key";

@@ -1,4 +1,4 @@
-//! The port to a store of sessions.
+//! The interface of stores of sessions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,16 +14,16 @@ use super::summary::SessionSummary;
 use crate::event::TraceEntry;
 use toolwit_core::ApprovalAnswer;
 
-/// Maximum length of a session's name.
+/// Maximum length of a session's name, in characters.
 const NAME_CHARS_MAX: usize = 64;
 
-/// The name of a session: a stored conversation.
+/// The name of a session. A session is a stored conversation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// Returns the name that all sessions without a store have.
+    /// Returns the name for a journal that stores nothing.
     pub(super) fn unstored() -> Self {
         Self("trace".to_owned())
     }
@@ -71,7 +71,10 @@ impl From<SessionId> for String {
 
 /// A store of sessions. Only one writer can hold a session; any number of readers can read it.
 ///
-/// A method must not block a thread of the async executor.
+/// A question is an approval request for a call. The methods identify a question by the number of its entry, as in
+/// [`PendingApproval::number`].
+///
+/// The methods must not block a thread of the async executor.
 #[async_trait]
 pub trait JournalStore: Send + Sync {
     /// Creates a session and opens it.
@@ -98,7 +101,8 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Store`].
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError>;
 
-    /// Creates a session from the entries of another one whose numbers are lower than `end`. The new session is not opened.
+    /// Creates the session `new` from the entries of `session` whose numbers are lower than `end`. Does not open the new
+    /// session.
     ///
     /// # Errors
     /// [`JournalError::Missing`]; [`JournalError::Exists`]; [`JournalError::Store`].
@@ -116,10 +120,10 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Missing`]; [`JournalError::Store`].
     async fn is_open(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// Stores an answer to a question, unless the question has one. Returns `false` if it already has an answer. Answers are
-    /// not entries: they can be stored while a writer holds the session, and a [fork](Self::fork) does not have them.
+    /// Stores an answer to a question. Returns `false` and stores nothing if the question already has an answer. Answers are
+    /// not entries: they can be stored while a writer holds the session, and a [fork](Self::fork) does not copy them.
     ///
-    /// Call [`answer_approval`](Self::answer_approval) instead to check first that the question is open.
+    /// This method does not check that the question is open; [`answer_approval`](Self::answer_approval) does.
     ///
     /// # Errors
     /// [`JournalError::Missing`]; [`JournalError::Store`].
@@ -136,8 +140,9 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Missing`]; [`JournalError::Store`].
     async fn answers(&self, session: &SessionId) -> Result<BTreeMap<u64, ApprovalAnswer>, JournalError>;
 
-    /// Returns the questions of a session about calls that have neither started nor been refused, in their order, with their
-    /// stored answers. Questions about calls that other calls make are included only while a writer holds the session.
+    /// Returns the questions of a session about calls that have neither started nor been refused, oldest first, with their
+    /// stored answers. Questions about nested calls, which running tools make, are included only while a writer holds the
+    /// session.
     ///
     /// # Errors
     /// As [`entries`](Self::entries).
@@ -152,10 +157,11 @@ pub trait JournalStore: Send + Sync {
         Ok(pending.collect())
     }
 
-    /// Answers a question of [`pending_approvals`](Self::pending_approvals), from any process. The first answer counts:
-    /// this one, or the answer of the approver of a running conversation. A running conversation continues with the first
-    /// answer; otherwise the next conversation that [resumes](crate::Conversation::resume_run) the run uses it. An answer
-    /// applies once, to exactly the call of the question.
+    /// Answers a question of [`pending_approvals`](Self::pending_approvals), from any process. Only the first answer to a
+    /// question counts: this answer, or the answer of the approver of a running conversation. A running conversation continues
+    /// with the first answer. If no conversation is running, the next conversation that
+    /// [resumes](crate::Conversation::resume_run) the run uses the answer. An answer applies once, to exactly the call of the
+    /// question.
     ///
     /// # Errors
     /// [`JournalError::NotPending`]; [`JournalError::Answered`]; as [`pending_approvals`](Self::pending_approvals).
@@ -177,29 +183,30 @@ pub trait JournalStore: Send + Sync {
     }
 }
 
-/// A session that is open for writing. Dropping it closes the session; so does the end of the process, however it ends.
+/// A session that is open for writing. Dropping the writer closes the session. The end of the process closes the session too,
+/// even after a crash.
 #[async_trait]
 pub trait JournalWriter: Send + Sync {
-    /// Stores all entries, or none. After the method has returned, they survive the end of the process. An entry whose number
-    /// is stored already is skipped.
+    /// Stores all entries, or stores nothing and returns an error. Entries of a persistent store survive the end of the process
+    /// from the return of this method on. Skips entries whose numbers are already stored.
     ///
     /// # Errors
     /// [`JournalError::Store`].
     async fn append(&self, entries: Vec<TraceEntry>) -> Result<(), JournalError>;
 
-    /// Stores an answer to a question of the session, unless the question has one. Returns `false` if it already has an answer.
+    /// Stores an answer to a question of the session. Returns `false` and stores nothing if the question already has an answer.
     ///
     /// # Errors
     /// [`JournalError::Store`].
     async fn store_answer(&self, question: u64, answer: &ApprovalAnswer) -> Result<bool, JournalError>;
 
-    /// Returns the stored answer to a question of the session, or `None` if the question has none yet.
+    /// Returns the stored answer to a question of the session, or `None` if the question has no answer.
     ///
     /// # Errors
     /// [`JournalError::Store`].
     async fn answer(&self, question: u64) -> Result<Option<ApprovalAnswer>, JournalError>;
 
-    /// Waits until a question of the session has an answer, which another process may store too, and returns the answer.
+    /// Waits until a question of the session has a stored answer, and returns the answer. Any process can store the answer.
     /// Dropping the future ends the wait.
     ///
     /// # Errors

@@ -18,24 +18,31 @@ use toolwit_core::{ApprovalAnswer, Origin};
 pub struct Journal {
     session: SessionId,
     writer: Arc<dyn JournalWriter>,
-    /// The entries of the earlier processes, until the conversation is built.
+    /// The entries of the earlier processes; empty after a conversation was built with the journal.
     earlier_entries: Mutex<Vec<TraceEntry>>,
     state: Mutex<JournalState>,
-    /// Held during a write, so that entries are stored in their order.
+    /// Held during a write, so that writes do not overlap and entries are stored in their order.
     commit_lock: tokio::sync::Mutex<()>,
 }
 
 struct JournalState {
-    /// The entries that no completed write has stored.
-    pending: Vec<TraceEntry>,
+    /// The entries that are not yet stored.
+    pending_entries: Vec<TraceEntry>,
     /// The number of the next entry.
     next_number: u64,
     questions: OpenQuestions,
     /// The number of bytes that are left for the artifacts of the run.
     artifact_bytes_left: usize,
-    /// The reason why nothing more is stored: the store failed, or the run is suspended. A later entry is never stored, since
-    /// the stored entries would then have a gap.
-    closed_reason: Option<String>,
+    /// The reason why the journal stores no more entries.
+    closed_reason: Option<ClosedReason>,
+}
+
+/// The reason why a journal stores no more entries.
+enum ClosedReason {
+    /// A write failed with this message. Storing later entries would leave a gap.
+    WriteFailed(String),
+    /// The run is suspended.
+    Suspended,
 }
 
 impl Journal {
@@ -53,7 +60,7 @@ impl Journal {
     /// # Errors
     /// As [`JournalStore::open`] and [`JournalStore::entries`].
     pub async fn open(store: &dyn JournalStore, session: &SessionId) -> Result<Self, JournalError> {
-        // The session is opened first, so that no other writer can add entries after they are read.
+        // The session is opened before its entries are read, so that no other writer can add entries after the read.
         let writer = store.open(session).await?;
         let earlier = store.entries(session).await?;
         Ok(Self::new(session.clone(), writer, earlier))
@@ -84,8 +91,8 @@ impl Journal {
         })
     }
 
-    /// Records the settings of the program for the runs from here on. They are stored with the next events, and must not
-    /// contain secrets.
+    /// Records the settings of the program for the runs that follow. The settings are stored with the next events, and must
+    /// not contain secrets.
     pub fn store_settings(&self, settings: Value) {
         let settings = Box::new(settings);
         self.observe(&Event::SettingsStored { settings }, &Origin::default());
@@ -96,7 +103,7 @@ impl Journal {
             session,
             writer,
             state: Mutex::new(JournalState {
-                pending: Vec::new(),
+                pending_entries: Vec::new(),
                 next_number: earlier.last().map_or(0, |entry| entry.sequence.saturating_add(1)),
                 questions: OpenQuestions::of(&earlier),
                 artifact_bytes_left: RECORDED_RUN_ARTIFACTS_BYTES_MAX,
@@ -116,18 +123,21 @@ impl Journal {
     /// Waits until all events so far are stored.
     ///
     /// # Errors
-    /// [`JournalError::Store`], also if an earlier write failed or the run is suspended.
+    /// [`JournalError::Store`] if this write or an earlier write failed, or if the run is suspended.
     pub async fn commit(&self) -> Result<(), JournalError> {
         let _commit = self.commit_lock.lock().await;
         let batch = {
             let state = self.lock();
-            if let Some(message) = &state.closed_reason {
-                return Err(JournalError::Store {
-                    message: message.clone(),
-                    source: None,
-                });
+            match &state.closed_reason {
+                Some(ClosedReason::WriteFailed(message)) => {
+                    return Err(JournalError::Store {
+                        message: message.clone(),
+                        source: None,
+                    });
+                }
+                Some(ClosedReason::Suspended) => return Err(JournalError::Suspended(self.session.clone())),
+                None => state.pending_entries.clone(),
             }
-            state.pending.clone()
         };
         let Some(last) = batch.last().map(|entry| entry.sequence) else {
             return Ok(());
@@ -135,27 +145,33 @@ impl Journal {
         let stored = self.writer.append(batch).await;
         let mut state = self.lock();
         match &stored {
-            // If this future is dropped during the write, the entries stay pending. Storing them again has no effect.
-            Ok(()) => state.pending.retain(|entry| entry.sequence > last),
-            Err(error) => state.closed_reason = Some(error.to_string()),
+            // If this future is dropped during the write, the entries stay in `pending_entries`. The next commit passes them to
+            // the writer again, and the writer skips those that it has stored.
+            Ok(()) => state.pending_entries.retain(|entry| entry.sequence > last),
+            Err(JournalError::Store { message, .. }) => {
+                state.closed_reason = Some(ClosedReason::WriteFailed(message.clone()));
+            }
+            Err(error) => state.closed_reason = Some(ClosedReason::WriteFailed(error.to_string())),
         }
         stored
     }
 
-    /// Stores all events so far, and none of the later ones. Another process then finds the run interrupted at this point.
+    /// Stores all events so far, and closes the journal, so that later events are not stored. Another process then finds the
+    /// run interrupted at this point.
     pub(crate) async fn suspend(&self) -> Result<(), JournalError> {
         loop {
             self.commit().await?;
             let mut state = self.lock();
-            if state.pending.is_empty() {
-                state.closed_reason = Some("the run is suspended".to_owned());
+            if state.pending_entries.is_empty() {
+                state.closed_reason = Some(ClosedReason::Suspended);
                 return Ok(());
             }
         }
     }
 
-    /// Takes the entries of earlier processes, and returns those of the conversation itself, without those of its agents.
-    pub(crate) fn take_earlier(&self) -> Vec<TraceEntry> {
+    /// Takes the entries of earlier processes out of the journal. Returns the entries of the conversation itself, without the
+    /// entries of its agents.
+    pub(crate) fn take_earlier_entries(&self) -> Vec<TraceEntry> {
         let mut earlier = self.earlier_entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut entries = std::mem::take(&mut *earlier);
         entries.retain(|entry| entry.origin.parent_call.is_none());
@@ -167,7 +183,10 @@ impl Journal {
     pub(super) fn question_about(&self, call: &str) -> Option<(u64, bool)> {
         let state = self.lock();
         let number = state.questions.find(call)?.number;
-        let is_stored = state.pending.first().is_none_or(|entry| entry.sequence > number);
+        let is_stored = state
+            .pending_entries
+            .first()
+            .is_none_or(|entry| entry.sequence > number);
         Some((number, is_stored))
     }
 
@@ -214,7 +233,7 @@ impl JournalWriter for UnstoredWriter {
 
 impl Observer for Journal {
     fn observe(&self, event: &Event, origin: &Origin) {
-        // Progress is only displayed; no state is derived from it.
+        // Progress is only displayed. A resumed conversation does not need it.
         if matches!(event, Event::Progress { .. }) {
             return;
         }
@@ -225,24 +244,24 @@ impl Observer for Journal {
         let entry = TraceEntry::now(state.next_number, event.clone(), origin.clone());
         state.next_number += 1;
         state.questions.apply(&entry);
-        state.pending.push(entry);
+        state.pending_entries.push(entry);
     }
 }
 
-/// Stores the last events of a conversation that was dropped, such as the end of a cancelled run, in a task of the current
-/// runtime. The events are lost if there is no runtime or if the journal is closed.
+/// Starts a task of the current runtime that stores the last events of the dropped conversation, such as the end of a cancelled
+/// run. The events are lost if there is no runtime, or if a write failed or the run is suspended.
 impl Drop for Journal {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let pending = std::mem::take(&mut state.pending);
-        if pending.is_empty() || state.closed_reason.is_some() {
+        let pending_entries = std::mem::take(&mut state.pending_entries);
+        if pending_entries.is_empty() || state.closed_reason.is_some() {
             return;
         }
         let writer = self.writer.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                if let Err(error) = writer.append(pending).await {
-                    tracing::warn!(%error, "the last events of a session are not stored");
+                if let Err(error) = writer.append(pending_entries).await {
+                    tracing::warn!(%error, "the last events of a session were not stored");
                 }
             });
         }

@@ -27,15 +27,15 @@ pub struct SessionSummary {
     pub prompt: String,
     /// Whether its last run did not end.
     pub is_interrupted: bool,
-    /// The reason why an entry that the summary needs cannot be read, such as one of a newer version. Of the other
-    /// fields, only `session` and `entries` are then set.
+    /// The reason why an entry that the summary needs cannot be read, for example because a newer version of the program wrote
+    /// it. Of the other fields, only `session` and `entries` are then set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 impl SessionSummary {
-    /// Summarizes a session from its entries, or from a selection that has at least the first entry, the last one, and all that
-    /// begin or end a turn. `count` is the number of entries in the session, not in the selection.
+    /// Summarizes a session from its entries, or from a selection of them. A selection must contain the first entry, the last
+    /// entry, and all entries that begin or end a turn. `count` is the number of entries in the session, not in the selection.
     #[must_use]
     pub fn of(session: SessionId, count: u64, entries: &[TraceEntry]) -> Self {
         let mut summary = Self {
@@ -64,7 +64,7 @@ impl SessionSummary {
         summary
     }
 
-    /// Describes a session that has an unreadable entry.
+    /// Creates the summary of a session with an unreadable entry.
     #[must_use]
     pub fn unreadable(session: SessionId, count: u64, error: &JournalError) -> Self {
         Self {

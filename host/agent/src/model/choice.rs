@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::ModelError;
 use super::port::ChatModel;
 
-/// A function that returns the name of the model for a task.
+/// A function that returns the name of the model for a task, or `None` for the default model.
 type SelectionRule = dyn Fn(&ModelTask<'_>) -> Option<String> + Send + Sync;
 
 /// The task for which a model is chosen.
@@ -21,7 +21,7 @@ pub struct ModelTask<'a> {
 }
 
 impl<'a> ModelTask<'a> {
-    /// Describes a task.
+    /// Creates a task.
     #[must_use]
     pub fn new(description: &'a str, tool_count: usize) -> Self {
         Self {
@@ -109,7 +109,7 @@ pub struct Models {
     /// The name of the default model.
     default: Option<String>,
     /// The rule for [`ModelChoice::Auto`].
-    auto: Option<Arc<SelectionRule>>,
+    auto_rule: Option<Arc<SelectionRule>>,
 }
 
 impl Models {
@@ -119,8 +119,8 @@ impl Models {
         Self::default()
     }
 
-    /// Adds a model under a name. The first model is the default unless [`with_default`](Self::with_default) sets
-    /// another.
+    /// Adds a model under a name. The first model is the default model, unless [`with_default`](Self::with_default) sets
+    /// another one.
     #[must_use]
     pub fn with_model(mut self, name: impl Into<String>, model: impl ChatModel + 'static) -> Self {
         let name = name.into();
@@ -146,15 +146,15 @@ impl Models {
     /// Sets the rule that selects a model by task. If it returns `None`, the default model is used.
     #[must_use]
     pub fn with_auto(mut self, rule: impl Fn(&ModelTask<'_>) -> Option<String> + Send + Sync + 'static) -> Self {
-        self.auto = Some(Arc::new(rule));
+        self.auto_rule = Some(Arc::new(rule));
         self
     }
 
     /// Returns the chosen model.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] for an unknown name or role, with a list of the existing ones, or if the choice
-    /// falls on the default model and there is none.
+    /// [`ModelError::Configuration`] for an unknown name or role, with a list of the existing ones, or if there is no default
+    /// model and the choice requires it.
     pub fn choose(&self, choice: &ModelChoice, task: &ModelTask<'_>) -> Result<Arc<dyn ChatModel>, ModelError> {
         match choice {
             ModelChoice::Model(model) => Ok(model.clone()),
@@ -168,7 +168,7 @@ impl Models {
                     self.roles.keys(),
                 )),
             },
-            ModelChoice::Auto => match self.auto.as_ref().and_then(|rule| rule(task)) {
+            ModelChoice::Auto => match self.auto_rule.as_ref().and_then(|rule| rule(task)) {
                 Some(name) => self.find_by_name(&name),
                 None => self.default_model(),
             },
@@ -202,13 +202,14 @@ impl fmt::Debug for Models {
     }
 }
 
-/// Returns the error for a name or a role that does not exist, with a list of the `existing` names or roles.
-fn unknown_choice<'a>(problem: &str, name: &str, kind: &str, existing: impl Iterator<Item = &'a String>) -> ModelError {
+/// Returns the error for a name or a role that does not exist, with a list of the `existing` names or roles. `noun` is "models"
+/// or "roles".
+fn unknown_choice<'a>(problem: &str, name: &str, noun: &str, existing: impl Iterator<Item = &'a String>) -> ModelError {
     let quoted: Vec<_> = existing.map(|name| format!("`{name}`")).collect();
     let suggestion = if quoted.is_empty() {
-        format!("there are no {kind}; add one to the `Models`")
+        format!("there are no {noun}; add one to the `Models`")
     } else {
-        format!("the {kind} are {}", quoted.join(", "))
+        format!("the {noun} are {}", quoted.join(", "))
     };
     ModelError::Configuration {
         message: format!("{problem} `{name}`"),
@@ -232,6 +233,7 @@ mod tests {
             .with_auto(|task| (task.tool_count > 10).then(|| "large".to_owned()))
     }
 
+    /// Chooses a model for a task with this number of tools, and returns the name of the model.
     fn chosen_name(choice: impl Into<ModelChoice>, tool_count: usize) -> Result<String, ModelError> {
         let task = ModelTask::new("sorts mail", tool_count);
         models()

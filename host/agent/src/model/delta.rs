@@ -1,4 +1,4 @@
-//! Pieces of a response while it is produced.
+//! Pieces of a response that a model streams.
 
 /// A piece of a response, in the order in which the model produces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,9 +12,9 @@ pub enum ChatDelta<'a> {
     Call {
         /// The position of the call in the response, from 0.
         index: usize,
-        /// The name of the tool as far as it is known.
+        /// The name of the tool; empty or incomplete until the model has produced the full name.
         name: &'a str,
-        /// The piece of the arguments; may be empty.
+        /// A piece of the arguments; may be empty.
         arguments: &'a str,
     },
 }

@@ -1,4 +1,4 @@
-//! A model with a price and the size of its context.
+//! A wrapper that sets the price and the context size of a model.
 
 use async_trait::async_trait;
 
@@ -8,7 +8,7 @@ use super::price::Price;
 use super::request::ChatRequest;
 use super::response::ChatResponse;
 
-/// A model with a price for its tokens, which cost budgets require, and with the size of its context.
+/// A model with a price for its tokens and with the size of its context. Budgets on costs require a price.
 pub struct DescribedModel<M> {
     model: M,
     price: Option<Price>,
@@ -16,7 +16,7 @@ pub struct DescribedModel<M> {
 }
 
 impl<M: ChatModel> DescribedModel<M> {
-    /// Wraps a model. Values that are not set are those of the model.
+    /// Wraps a model. The price and the context size are those of the model until they are set.
     #[must_use]
     pub fn new(model: M) -> Self {
         Self {

@@ -22,7 +22,7 @@ pub enum ModelError {
         /// The provider's message, truncated.
         message: String,
     },
-    /// The provider refused the request, because it does not fit into the context of the model.
+    /// The provider refused the request, because the request does not fit into the context of the model.
     #[error("the provider refused the request with status {status}: {message}")]
     ContextExceeded {
         /// HTTP status.
@@ -30,7 +30,7 @@ pub enum ModelError {
         /// The provider's message, truncated.
         message: String,
     },
-    /// The provider paused its response and did not complete it when it was asked to continue.
+    /// The provider paused its response, and did not complete the response in further requests.
     #[error("the provider paused its response and did not complete it")]
     Paused,
     /// The provider could not be reached, was overloaded or failed, even after retries.
@@ -49,14 +49,14 @@ pub enum ModelError {
         /// The problem.
         message: String,
     },
-    /// A scripted model received a request that its script does not expect, its script is not valid, or turns were not
-    /// played.
+    /// A scripted model received a request that its script does not expect, the script is not valid, or not all of its turns
+    /// were played.
     #[error("{message}")]
     Script {
-        /// The problem. If a request differs from the expected one: the turn and the differences.
+        /// The problem. If a request differs from the expected one, the message contains the turn and the differences.
         message: String,
     },
-    /// The replay cannot continue, because a request or a call differs from the trace, or the trace has no further
+    /// A replay cannot continue, because a request or a call differs from the trace, or because the trace has no further
     /// response.
     #[error("{message}")]
     Diverged {
@@ -101,12 +101,12 @@ impl From<ModelError> for Error {
             ModelError::Cancelled => ErrorKind::Cancelled,
             _ => ErrorKind::Model,
         };
-        let report = Self::new(kind, Phase::Model, error.to_string());
-        let report = match error.suggestion() {
-            Some(suggestion) => report.with_suggestion(suggestion),
-            None => report,
+        let converted = Self::new(kind, Phase::Model, error.to_string());
+        let converted = match error.suggestion() {
+            Some(suggestion) => converted.with_suggestion(suggestion),
+            None => converted,
         };
-        report.with_source(error)
+        converted.with_source(error)
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_converted_error_keeps_kind_source_and_suggestion() {
+    fn a_converted_error_has_a_kind_a_source_and_a_suggestion() {
         let refused = ModelError::Refused {
             status: 401,
             message: "no such key".into(),

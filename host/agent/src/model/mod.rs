@@ -1,8 +1,8 @@
 //! The interface to language models, a scripted model, model selection and prices.
 //!
 //! [`ChatModel`] is the interface: one inference over a history and the declared tools. [`ScriptedModel`] plays a
-//! script, for tests and demonstrations. [`Models`] chooses among the models of an application. A [`Price`] converts
-//! tokens to money, and a [`ModelTable`] has the prices and context sizes of models by name.
+//! script, for tests and demonstrations. [`Models`] chooses one of the models of an application. A [`Price`] converts token
+//! usage to money, and a [`ModelTable`] has the prices and context sizes of models by name.
 
 mod choice;
 mod delta;

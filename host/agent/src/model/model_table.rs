@@ -7,9 +7,9 @@ use serde::Deserialize;
 use super::price::Price;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The list prices and context sizes of well-known models. Providers change them, so a host can extend the table with
-/// one of the user, which takes precedence.
-const WELL_KNOWN: &str = include_str!("model_table.toml");
+/// The list prices and context sizes of well-known models. Providers change them, so a host can
+/// [extend](ModelTable::extended_with) this table with a table of the user.
+const WELL_KNOWN_MODELS: &str = include_str!("model_table.toml");
 
 /// The smallest context of a model, in tokens, that leaves space for a conversation.
 const CONTEXT_TOKENS_MIN: u64 = 2_000;
@@ -35,10 +35,10 @@ struct ModelEntry {
     context_tokens: Option<u64>,
 }
 
-/// A model in TOML: prices in dollars per million tokens, and the size of the largest request in tokens.
+/// The section of a model in TOML: prices in dollars per million tokens, and the size of the largest request in tokens.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileEntry {
+struct ModelSection {
     input: Option<f64>,
     output: Option<f64>,
     cached: Option<f64>,
@@ -46,8 +46,8 @@ struct FileEntry {
     context: Option<u64>,
 }
 
-impl FileEntry {
-    /// Returns the price, or `None` if the model has only a `context`. The error states the violated rule.
+impl ModelSection {
+    /// Returns the price, or `None` if the section has only a `context`. The error states the violated rule.
     fn price(&self) -> Result<Option<Price>, &'static str> {
         let prices = [self.input, self.output, self.cached, self.cache_write];
         if prices
@@ -75,7 +75,7 @@ impl ModelTable {
     /// Returns the list prices and contexts of well-known models.
     #[must_use]
     pub fn well_known() -> Self {
-        Self::parse(WELL_KNOWN).unwrap_or_default()
+        Self::parse(WELL_KNOWN_MODELS).unwrap_or_default()
     }
 
     /// Parses a table with one section per model. A section has prices, a `context` or both. The prices are `input`,
@@ -87,25 +87,25 @@ impl ModelTable {
     /// less than 2,000 tokens.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
-        let file: BTreeMap<String, FileEntry> = toml::from_str(text)
+        let sections: BTreeMap<String, ModelSection> = toml::from_str(text)
             .map_err(|error| invalid(format!("the table of models is invalid: {}", error.message())))?;
         let mut entries = BTreeMap::new();
-        for (model, entry) in file {
-            let price = entry
+        for (model, section) in sections {
+            let price = section
                 .price()
-                .map_err(|why| invalid(format!("the model `{model}` {why}")))?;
-            if entry.context.is_some_and(|tokens| tokens < CONTEXT_TOKENS_MIN) {
+                .map_err(|rule| invalid(format!("the model `{model}` {rule}")))?;
+            if section.context.is_some_and(|tokens| tokens < CONTEXT_TOKENS_MIN) {
                 let message =
                     format!("the `context` of the model `{model}` must be at least {CONTEXT_TOKENS_MIN} tokens");
                 return Err(invalid(message));
             }
-            let context_tokens = entry.context;
+            let context_tokens = section.context;
             entries.insert(model, ModelEntry { price, context_tokens });
         }
         Ok(Self(entries))
     }
 
-    /// Adds the models of another table, which take precedence.
+    /// Adds the models of another table. For a model in both tables, the other table takes precedence.
     #[must_use]
     pub fn extended_with(mut self, other: Self) -> Self {
         self.0.extend(other.0);
@@ -113,32 +113,35 @@ impl ModelTable {
     }
 
     /// Returns the price of a model, if it is known. A dated version that is not in the table, such as
-    /// `gpt-5-2025-08-07`, has the price of its model.
+    /// `gpt-5-2025-08-07`, has the price of the model without the date.
     #[must_use]
     pub fn price(&self, model: &str) -> Option<Price> {
         self.entry(model)?.price
     }
 
-    /// Returns the size of the largest request of a model, in tokens, if it is known. Dated versions are as for
-    /// [`price`](Self::price).
+    /// Returns the size of the largest request of a model, in tokens, if it is known. A dated version that is not in the table
+    /// has the size of the model without the date.
     #[must_use]
     pub fn context_tokens(&self, model: &str) -> Option<u64> {
         self.entry(model)?.context_tokens
     }
 
-    /// Returns the entry of a model. A dated version without an entry has that of its model.
+    /// Returns the entry of a model, or for a dated version without an entry, the entry of the model without the date.
     fn entry(&self, model: &str) -> Option<&ModelEntry> {
         if let Some(entry) = self.0.get(model) {
             return Some(entry);
         }
-        let is_version_of = |name: &&String| {
-            let version = model
+        let is_dated_version_of = |name: &&String| {
+            let date = model
                 .strip_prefix(name.as_str())
-                .and_then(|rest| rest.strip_prefix('-'));
-            version
-                .is_some_and(|version| !version.is_empty() && version.chars().all(|c| c.is_ascii_digit() || c == '-'))
+                .and_then(|suffix| suffix.strip_prefix('-'));
+            date.is_some_and(|date| !date.is_empty() && date.chars().all(|c| c.is_ascii_digit() || c == '-'))
         };
-        let name = self.0.keys().filter(is_version_of).max_by_key(|name| name.len())?;
+        let name = self
+            .0
+            .keys()
+            .filter(is_dated_version_of)
+            .max_by_key(|name| name.len())?;
         self.0.get(name)
     }
 }
@@ -149,18 +152,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_of_the_user_takes_precedence_over_list_prices() {
-        let list = ModelTable::well_known();
-        assert!(list.price("gpt-5").is_some() && list.price("gpt-5-2025-08-07") == list.price("gpt-5"));
+    fn a_dated_version_has_the_price_of_its_model_and_a_user_table_takes_precedence() {
+        let well_known = ModelTable::well_known();
+        assert!(well_known.price("gpt-5").is_some());
+        assert_eq!(well_known.price("gpt-5-2025-08-07"), well_known.price("gpt-5"));
         assert_ne!(
-            list.price("gpt-5-mini"),
-            list.price("gpt-5"),
-            "another model is not a version"
+            well_known.price("gpt-5-mini"),
+            well_known.price("gpt-5"),
+            "another model is not a dated version"
         );
-        assert_eq!(list.price("gpt-5-turbo"), None);
+        assert_eq!(well_known.price("gpt-5-turbo"), None);
         let user_table = ModelTable::parse("[gpt-5]\ninput = 9.0\noutput = 9.0\ncached = 1.0\n").unwrap();
         let expected = Price::per_million(9.0, 9.0).with_cached(1.0);
-        assert_eq!(list.extended_with(user_table).price("gpt-5"), Some(expected));
+        assert_eq!(well_known.extended_with(user_table).price("gpt-5"), Some(expected));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::price::Price;
 use super::request::ChatRequest;
 use super::response::ChatResponse;
 
-/// A language model. Each request is one inference. The client of the model does not run tools; the loop does.
+/// A language model. Each request is one inference. The model does not run tools: the loop runs the calls of a response.
 #[async_trait]
 pub trait ChatModel: Send + Sync {
     /// Returns the model's name, as sent to the provider.
@@ -18,10 +18,10 @@ pub trait ChatModel: Send + Sync {
     /// Performs one inference over the full history.
     ///
     /// # Errors
-    /// [`ModelError`], after the client has retried failures that may be temporary.
+    /// [`ModelError`]. Clients of providers retry temporary failures before they return one.
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError>;
 
-    /// Returns the name of the provider in telemetry, as in OpenTelemetry's `gen_ai.provider.name`, if known.
+    /// Returns the name of the provider for telemetry, if known. OpenTelemetry calls it `gen_ai.provider.name`.
     fn provider(&self) -> Option<&str> {
         None
     }
@@ -32,8 +32,8 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
-    /// Returns the size of the largest request, in tokens, if known. If a conversation does not set its own limit, it
-    /// summarizes older messages when a request exceeds three quarters of this size.
+    /// Returns the size of the largest request, in tokens, if known. A conversation without its own limit summarizes older
+    /// messages when a request exceeds three quarters of this size.
     fn context_tokens(&self) -> Option<u64> {
         None
     }
@@ -44,7 +44,7 @@ pub trait ChatModel: Send + Sync {
         false
     }
 
-    /// Ends the use of the model. Only a scripted model performs a check here.
+    /// Ends the use of the model. A scripted model then checks that all of its turns were played; other models do nothing.
     ///
     /// # Errors
     /// [`ModelError::Script`] if the script has turns that were not played.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::response::TokenUsage;
 
-/// The number of billionths in a dollar.
+/// The number of nanodollars, billionths of a dollar, in a dollar.
 const NANO_USD_PER_USD: f64 = 1e9;
 
 /// An amount of money in US dollars, with a resolution of one billionth.
@@ -17,7 +17,7 @@ impl Cost {
     /// Zero dollars.
     pub const ZERO: Self = Self(0);
 
-    /// Creates an amount in dollars, rounded to billionths. A negative number or NaN becomes zero.
+    /// Creates an amount from dollars, rounded to billionths. A negative number or NaN becomes zero.
     #[must_use]
     pub fn usd(dollars: f64) -> Self {
         // The cast saturates, and maps NaN to zero.
@@ -95,7 +95,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// Creates a price from dollars per million tokens, as providers list them. Tokens that are read from or
+    /// Creates a price from dollars per million tokens, the unit in which providers list prices. Tokens that are read from or
     /// written to the prompt cache cost as much as other input tokens.
     #[must_use]
     pub fn per_million(input: f64, output: f64) -> Self {

@@ -23,7 +23,8 @@ pub struct ChatRequest<'a> {
     pub options: &'a ChatOptions,
     /// Cancels the request.
     pub cancel: &'a CancellationToken,
-    /// The way in which the tools reach the model. A client acts on [`Delivery::Native`] only.
+    /// The way in which the tools reach the model. Only [`Delivery::Native`] changes the request to the provider: the other
+    /// ways differ in the tools that the conversation declares.
     pub delivery: Delivery,
     /// Receives the response in pieces while it is produced.
     listener: Option<DeltaListener<'a>>,
@@ -68,15 +69,15 @@ impl<'a> ChatRequest<'a> {
         self.listener.is_some()
     }
 
-    /// Emits a piece of the response, for a model that streams. The response that the model returns contains all pieces
-    /// again.
+    /// Passes a piece of the response to the listener, if there is one. A model that streams calls this for each piece. The
+    /// response that the model returns contains all pieces again.
     pub fn emit(&self, delta: ChatDelta<'_>) {
         if let Some(listener) = self.listener {
             listener(delta);
         }
     }
 
-    /// Emits a piece of the text.
+    /// Passes a piece of the text to the listener, if there is one.
     pub fn emit_text(&self, text: &str) {
         self.emit(ChatDelta::Text(text));
     }
@@ -86,11 +87,11 @@ impl<'a> ChatRequest<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// Injected tools are declared after the existing ones, so that the prompt before them stays cached.
+    /// Injected tools are declared after the existing tools, so that the prompt before them stays in the prompt cache.
     #[default]
     List,
     /// Injected tools are not declared. A declared tool, `call_tool`, calls them by name, and the result that injects a
-    /// tool describes it. For providers whose prompt cache is invalidated by any change of the declared tools.
+    /// tool describes the tool. This suits providers whose prompt cache is invalidated by any change of the declared tools.
     Gateway,
     /// The provider adds a tool to the prompt only when the model has searched for it. A conversation rejects this
     /// option if [`ChatModel::supports_deferred_tools`](super::ChatModel::supports_deferred_tools) returns `false`.
@@ -110,18 +111,18 @@ pub struct DeclaredTool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChatOptions {
-    /// Limit on the tokens of the response. If it is not set, clients of providers send a default limit, so that a
-    /// model that repeats itself ends.
+    /// Maximum number of tokens of the response. If it is not set, clients of providers send a default limit, which stops a
+    /// model that repeats itself endlessly.
     pub max_tokens: Option<u32>,
     /// Sampling temperature, 0 to 2.
     pub temperature: Option<f64>,
-    /// Whether the model may call tools.
+    /// Whether the model may, must or must not call tools.
     pub tool_choice: ToolChoice,
     /// The amount of reasoning before an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// JSON Schema of the answer. A provider that supports schemas applies it to the answer, not to tool calls. Others
-    /// ignore it. So the prompt must also describe the answer, and the caller must check the answer.
+    /// JSON Schema of the answer. A provider that supports schemas applies it to the answer, not to tool calls. Other providers
+    /// ignore it, so the prompt must also describe the answer, and the caller must check the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_schema: Option<Value>,
 }
@@ -144,7 +145,7 @@ pub enum ReasoningEffort {
 }
 
 impl ReasoningEffort {
-    /// Returns the name, as in configuration files and requests of OpenAI's APIs.
+    /// Returns the name of the level in configuration files and in requests to OpenAI's APIs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -157,7 +158,7 @@ impl ReasoningEffort {
     }
 }
 
-/// Whether the model may call tools.
+/// Whether the model may, must or must not call tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {

@@ -20,7 +20,7 @@ pub struct ChatResponse {
     pub blocks: Vec<ProviderBlock>,
     /// Reason why generation stopped.
     pub finish: FinishReason,
-    /// The same reason in the provider's own words, if it named one.
+    /// The same reason under the provider's own name, if the provider returned one.
     pub stop_reason: Option<String>,
     /// Token usage.
     pub usage: TokenUsage,
@@ -70,16 +70,15 @@ pub enum FinishReason {
     ContentFilter,
     /// The model refused to answer.
     Refusal,
-    /// The provider paused the response, for example after many calls of its own tools. A request with the same
-    /// history, and this response at its end, continues the response.
+    /// The provider paused the response, for example after many calls of its own tools. To continue it, append the response
+    /// to the history and send the next request.
     Paused,
     /// Another reason, as the provider named it.
     Other(String),
 }
 
 impl FinishReason {
-    /// Returns whether all calls of a response with this reason are complete. With other reasons, the last call may be
-    /// incomplete.
+    /// Returns whether all calls of a response with this reason are complete. If not, the last call can be incomplete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         matches!(self, Self::Stop | Self::ToolCalls | Self::Paused)
@@ -129,6 +128,17 @@ impl TokenUsage {
     pub fn with_reasoning(mut self, tokens: u64) -> Self {
         self.reasoning_tokens = tokens;
         self
+    }
+
+    /// Subtracts another usage. A count that would be negative becomes zero.
+    pub(crate) fn saturating_sub(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(other.cached_tokens),
+            output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_sub(other.cache_write_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_sub(other.reasoning_tokens),
+        }
     }
 }
 

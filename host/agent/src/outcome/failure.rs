@@ -15,7 +15,7 @@ use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 pub struct RunError {
     /// The failure.
     pub failure: RunFailure,
-    /// The name of the innermost agent that failed, if the run failed because of an agent inside it.
+    /// The name of the innermost nested agent that failed; `None` if no nested agent caused the failure.
     pub agent: Option<String>,
     /// The outcome so far. Its history can be continued.
     pub outcome: Box<RunOutcome>,
@@ -72,15 +72,15 @@ pub enum RunFailure {
     /// The model or the connection to it failed.
     #[error("the model failed")]
     Model(#[source] ModelError),
-    /// A tool, a source of tools or the journal failed in a way that only the operator can fix, or a decision about a
-    /// call of an interrupted run is missing.
+    /// A tool, a source of tools or the journal failed, and only the operator can fix the cause. Or an interrupted run
+    /// cannot continue, because a person has not decided about one of its calls.
     #[error(transparent)]
     Tool(Error),
     /// The caller cancelled the run.
     #[error("the run was cancelled")]
     Cancelled,
     /// The provider truncated the answer.
-    #[error("the answer was cut at the model's limit of tokens")]
+    #[error("the answer was truncated at the token limit of the model")]
     Length,
     /// The provider withheld the answer.
     #[error("the provider withheld the answer")]
@@ -160,8 +160,8 @@ impl RunFailure {
 }
 
 impl RunFailure {
-    /// Returns whether this failure of a run follows from the failure `inner` of an agent inside the run: both reached
-    /// the same limit, or the agent was cancelled because the run reached its time limit.
+    /// Returns whether this failure of a run follows from `inner`, the failure of a nested agent: both reached the same
+    /// limit, or the agent was cancelled because the run reached its time limit.
     pub(crate) fn follows_from(&self, inner: &Self) -> bool {
         match (self, inner) {
             (Self::TokenLimit { max, .. }, Self::TokenLimit { max: inner_max, .. }) => max == inner_max,
@@ -192,13 +192,13 @@ impl RunError {
         }
     }
 
-    /// Sets the agent that failed, unless it is already set.
+    /// Sets the name of the nested agent that failed, unless it is already set.
     pub(crate) fn with_agent(mut self, agent: Option<String>) -> Self {
         self.agent = self.agent.or(agent);
         self
     }
 
-    /// Returns the failure as an error, with a suggestion and the agent that failed, if there are any.
+    /// Returns the failure as an error, with a suggestion and the name of the nested agent that failed, if there are any.
     #[must_use]
     pub fn report(&self) -> Error {
         let report = self.failure.report();
@@ -218,7 +218,7 @@ impl RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.agent {
-            // The error of a tool already contains the agent.
+            // The message of `RunFailure::Tool` already names the agent.
             Some(agent) if !matches!(self.failure, RunFailure::Tool(_)) => {
                 write!(f, "agent `{agent}`: {}", self.failure)
             }

@@ -21,7 +21,7 @@ pub struct RunOutcome {
     /// The reason why the run ended.
     #[serde(rename = "stop_reason")]
     pub stop: StopReason,
-    /// The signal of the tool that ended the run.
+    /// The signal with which a tool ended the run; `None` if no signal ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<Signal>,
     /// The number of inferences, without those that summarize the history.
@@ -31,16 +31,16 @@ pub struct RunOutcome {
     /// The artifacts of the tool results, in the order of the results in the history.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
-    /// The accesses that the host denied to plugins, for the operator.
+    /// The accesses that the host denied to plugins. They are diagnostics for the operator.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<DeniedAccess>,
-    /// The names of the injected tools, in order.
+    /// The names of the injected tools, in the order of injection.
     pub injected: Vec<ToolName>,
-    /// The names of the removed tools, in order.
+    /// The names of the removed tools, in the order of removal.
     pub removed: Vec<ToolName>,
     /// The usage of the run, including nested agents.
     pub usage: RunUsage,
-    /// All messages of the conversation so far. A conversation can continue from them unchanged.
+    /// All messages of the conversation so far. A new conversation can start with this history.
     pub history: Vec<Message>,
 }
 
@@ -51,8 +51,8 @@ impl RunOutcome {
         self.answer.as_deref().unwrap_or_default()
     }
 
-    /// Adds the inferences, the calls, the artifacts, the denied accesses, the injected and removed tools and the usage
-    /// of an earlier run. The other fields stay those of this run.
+    /// Adds the iterations, calls, artifacts, denied accesses, injected tools, removed tools and usage of an earlier
+    /// run. The answer, the stop reason, the signal and the history stay those of this run.
     pub(crate) fn with_earlier_run(mut self, mut earlier: Self) -> Self {
         earlier.tool_calls.append(&mut self.tool_calls);
         earlier.artifacts.append(&mut self.artifacts);
@@ -82,7 +82,7 @@ impl RunOutcome {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The model answered, and called no further tool.
+    /// The model answered and called no more tools.
     Answered,
     /// The result of a tool is the answer.
     ReturnDirect,
@@ -100,8 +100,8 @@ pub enum StopReason {
     UnknownTools,
     /// The model or the connection to it failed.
     ModelFailed,
-    /// A tool, a source of tools or the journal failed in a way that only the operator can fix, or a decision about a
-    /// call of an interrupted run is missing.
+    /// A tool, a source of tools or the journal failed, and only the operator can fix the cause. Or an interrupted run
+    /// cannot continue, because a person has not decided about one of its calls.
     ToolFailed,
     /// The caller cancelled the run.
     Cancelled,
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_of_an_earlier_run_is_added() {
+    fn iterations_and_usage_of_an_earlier_run_are_added() {
         let combined = run_outcome(3).with_earlier_run(run_outcome(20));
         assert_eq!((combined.text(), combined.iterations), ("3", 2));
         assert_eq!(

@@ -18,7 +18,7 @@ use toolwit_core::WallClock;
 /// called it.
 pub(crate) struct Account {
     parent: Option<Arc<Account>>,
-    opened: Instant,
+    opened_at: Instant,
     /// The clock of the time budget.
     clock: Arc<WallClock>,
     state: Mutex<AccountState>,
@@ -27,10 +27,10 @@ pub(crate) struct Account {
 #[derive(Default)]
 struct AccountState {
     budget: Budget,
-    used: AccountUsage,
-    /// The call limit of a parent account, if this limit has refused calls of this account.
-    refusing_limit: Option<u32>,
-    /// The agent that failed last in this run.
+    usage: AccountUsage,
+    /// The call limit of a parent account that has refused calls of this account; `None` if no parent has.
+    parent_call_limit: Option<u32>,
+    /// The nested agent that failed last in this run.
     failed_agent: Option<FailedAgent>,
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct AccountUsage {
     pub(crate) tokens: TokenUsage,
     pub(crate) cost: Cost,
     pub(crate) calls: u32,
-    pub(crate) models: BTreeMap<(ModelUsageKind, String), ModelUsage>,
+    pub(crate) by_model: BTreeMap<(ModelUsageKind, String), ModelUsage>,
 }
 
-/// The calls that an account and its parents allow.
+/// The number of requested calls that an account and its parents allow.
 pub(crate) struct CallAllowance {
     /// The number of requested calls that may run.
     pub(crate) allowed: u32,
@@ -51,7 +51,7 @@ pub(crate) struct CallAllowance {
     pub(crate) refusing_limit: Option<u32>,
 }
 
-/// An agent that failed inside a run.
+/// A nested agent that failed, and its failure.
 pub(crate) struct FailedAgent {
     pub(crate) name: String,
     pub(crate) failure: RunFailure,
@@ -72,7 +72,7 @@ impl Account {
         };
         Self {
             parent,
-            opened: Instant::now(),
+            opened_at: Instant::now(),
             clock: WallClock::start([]),
             state: Mutex::new(state),
         }
@@ -86,7 +86,7 @@ impl Account {
         self.lock().budget = budget;
     }
 
-    /// Returns the clock of the time budget. The clock is stopped while the clock of a run of the process is stopped.
+    /// Returns the clock of the time budget. It stops while a run of the process waits for an approval.
     pub(crate) fn clock(&self) -> &Arc<WallClock> {
         &self.clock
     }
@@ -96,21 +96,22 @@ impl Account {
         self.clock.elapsed()
     }
 
+    /// Returns the time since the account was opened.
     pub(crate) fn age(&self) -> Duration {
-        self.opened.elapsed()
+        self.opened_at.elapsed()
     }
 
     pub(crate) fn usage(&self) -> AccountUsage {
-        self.lock().used.clone()
+        self.lock().usage.clone()
     }
 
     /// Records the use of a model, such as an inference.
     pub(crate) fn charge(&self, kind: ModelUsageKind, model: &str, tokens: TokenUsage, cost: Cost) {
-        let used = &mut self.lock().used;
-        used.tokens += tokens;
-        used.cost = used.cost.saturating_add(cost);
-        let model_usage = used.models.entry((kind, model.to_owned()));
-        model_usage.or_default().add(tokens, cost);
+        let usage = &mut self.lock().usage;
+        usage.tokens += tokens;
+        usage.cost = usage.cost.saturating_add(cost);
+        let model_usage = usage.by_model.entry((kind, model.to_owned())).or_default();
+        model_usage.add(tokens, cost);
         if let Some(parent) = &self.parent {
             parent.charge(kind, model, tokens, cost);
         }
@@ -118,12 +119,14 @@ impl Account {
 
     /// Charges the requested calls, up to the number that this account and its parents have left.
     ///
-    /// If a parent refuses calls, this account is exhausted too: the budget of the parent stops every agent inside its
-    /// process. Accounts are always locked from the inner to the outer one, which prevents deadlocks.
+    /// If a parent refuses calls, [`reached_limit`](Self::reached_limit) of this account returns the call limit of the
+    /// parent from then on. So the budget of a process also stops the agents nested in it.
+    ///
+    /// Accounts are always locked from the innermost to the outermost, which prevents deadlocks.
     pub(crate) fn take_calls(&self, requested: u32) -> CallAllowance {
         let mut state = self.lock();
         let max = state.budget.calls_max;
-        let calls_left = max.map_or(u32::MAX, |max| max.saturating_sub(state.used.calls));
+        let calls_left = max.map_or(u32::MAX, |max| max.saturating_sub(state.usage.calls));
         let allowed_here = requested.min(calls_left);
         let mut allowance = match &self.parent {
             Some(parent) => parent.take_calls(allowed_here),
@@ -132,52 +135,52 @@ impl Account {
                 refusing_limit: None,
             },
         };
-        state.used.calls = state.used.calls.saturating_add(allowance.allowed);
-        state.refusing_limit = state.refusing_limit.or(allowance.refusing_limit);
+        state.usage.calls = state.usage.calls.saturating_add(allowance.allowed);
+        state.parent_call_limit = state.parent_call_limit.or(allowance.refusing_limit);
         allowance.refusing_limit = allowance.refusing_limit.or(max.filter(|_| allowed_here < requested));
         allowance
     }
 
-    /// Returns the first limit of this account or its parents that is reached. A call limit is returned only if it
-    /// belongs to a parent and has refused calls of this account. [`take_calls`](Self::take_calls) reports the other
-    /// cases.
+    /// Returns the first limit of this account or its parents that is reached. The call limit of an account is reached
+    /// only for the accounts nested in it whose calls it has refused. For the account itself,
+    /// [`take_calls`](Self::take_calls) returns this limit.
     pub(crate) fn reached_limit(&self) -> Option<RunFailure> {
-        let own_limit = self.own_reached_limit();
-        own_limit.or_else(|| self.parent.as_ref().and_then(|parent| parent.reached_limit()))
+        let limit = self.recorded_limit();
+        limit.or_else(|| self.parent.as_ref().and_then(|parent| parent.reached_limit()))
     }
 
-    /// Returns the first limit that is reached according to the state of this account alone.
-    fn own_reached_limit(&self) -> Option<RunFailure> {
+    /// Returns the first limit that is reached according to the state of this account, without checking its parents.
+    fn recorded_limit(&self) -> Option<RunFailure> {
         let state = self.lock();
-        let (budget, used) = (&state.budget, &state.used);
-        let tokens = used.total_tokens();
+        let (budget, usage) = (&state.budget, &state.usage);
+        let tokens = usage.total_tokens();
         if let Some(max) = budget.tokens_max.filter(|max| tokens >= *max) {
             return Some(RunFailure::TokenLimit { max, used: tokens });
         }
-        if let Some(max) = budget.cost_max.filter(|max| used.cost >= *max) {
-            return Some(RunFailure::CostLimit { max, used: used.cost });
+        if let Some(max) = budget.cost_max.filter(|max| usage.cost >= *max) {
+            return Some(RunFailure::CostLimit { max, used: usage.cost });
         }
         if let Some(max) = budget.wall_max.filter(|max| self.clock.elapsed() >= *max) {
             return Some(RunFailure::WallClockLimit { max });
         }
-        state.refusing_limit.map(|max| RunFailure::CallLimit { max })
+        state.parent_call_limit.map(|max| RunFailure::CallLimit { max })
     }
 
     /// Returns the remaining budget, limited by the budgets of the parents.
     pub(crate) fn remaining(&self) -> RemainingBudget {
         let wall_ms = self.wall_left().map(millis);
         let state = self.lock();
-        let (budget, used) = (&state.budget, &state.used);
-        let own_budget = RemainingBudget {
-            tokens: budget.tokens_max.map(|max| max.saturating_sub(used.total_tokens())),
-            cost_usd: budget.cost_max.map(|max| max.saturating_sub(used.cost)),
-            calls: budget.calls_max.map(|max| max.saturating_sub(used.calls)),
+        let (budget, usage) = (&state.budget, &state.usage);
+        let remaining = RemainingBudget {
+            tokens: budget.tokens_max.map(|max| max.saturating_sub(usage.total_tokens())),
+            cost_usd: budget.cost_max.map(|max| max.saturating_sub(usage.cost)),
+            calls: budget.calls_max.map(|max| max.saturating_sub(usage.calls)),
             wall_ms,
         };
         drop(state);
         match &self.parent {
-            Some(parent) => own_budget.min(parent.remaining()),
-            None => own_budget,
+            Some(parent) => remaining.min(parent.remaining()),
+            None => remaining,
         }
     }
 
@@ -187,12 +190,12 @@ impl Account {
         wall_max.map(|max| max.saturating_sub(self.clock.elapsed()))
     }
 
-    /// Records an agent that failed in this run.
+    /// Records a nested agent that failed in this run.
     pub(crate) fn record_failed_agent(&self, agent: FailedAgent) {
         self.lock().failed_agent = Some(agent);
     }
 
-    /// Returns the name of the agent whose failure caused a failure of this run, or `None` if no agent did.
+    /// Returns the name of the nested agent that caused this failure of the run, or `None` if no agent caused it.
     pub(crate) fn failed_agent(&self, failure: &RunFailure) -> Option<String> {
         let state = self.lock();
         let agent = state.failed_agent.as_ref();

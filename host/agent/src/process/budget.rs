@@ -32,11 +32,12 @@ pub struct Budget {
     pub cost_max: Option<Cost>,
     /// Maximum number of tool calls.
     pub calls_max: Option<u32>,
-    /// Maximum time since the process began, without the time in which a person is asked about a call.
+    /// Maximum time since the process began, without the time spent waiting for approvals of calls.
     pub wall_max: Option<Duration>,
 }
 
-/// The remaining budget of a process, limited by the outer budgets. A field that is `None` is unlimited.
+/// The remaining budget of a process, limited by the budgets of the processes in which it is nested. A field that is
+/// `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RemainingBudget {

@@ -5,7 +5,7 @@ mod agent_name;
 mod budget;
 mod process_handle;
 mod record;
-mod run_id;
+mod unique_id;
 
 pub(crate) use account::{Account, FailedAgent};
 pub(crate) use agent_name::AgentName;
@@ -13,4 +13,4 @@ pub use budget::{Budget, RemainingBudget};
 pub(crate) use process_handle::CallId;
 pub use process_handle::{Process, ProcessStatus};
 pub use record::{ModelUsage, ModelUsageKind, ProcessAction, ToolUsage};
-pub(crate) use run_id::new_run_id;
+pub(crate) use unique_id::new_unique_id;

@@ -1,4 +1,4 @@
-//! The process of a conversation, which tools receive in their context.
+//! The process of a conversation. Tools receive it in their context.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,13 +9,13 @@ use serde::Serialize;
 use super::account::Account;
 use super::budget::{Budget, RemainingBudget};
 use super::record::{ModelUsage, ModelUsageKind, ProcessAction, ToolUsage};
-use super::run_id::new_run_id;
+use super::unique_id::new_unique_id;
 use crate::model::{Cost, TokenUsage};
 use crate::outcome::StopReason;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Origin, ToolContext, ToolError, ToolName};
 
-/// Maximum number of actions that a process stores. The oldest are dropped first; the usage counts all of them.
+/// Maximum number of actions that a process stores. The oldest are dropped first. The usage still counts them.
 const ACTIONS_MAX: usize = 1_000;
 
 /// Maximum length of the stored goal, in characters.
@@ -42,7 +42,7 @@ pub struct Process {
     state: Mutex<ProcessState>,
 }
 
-/// The id of the model's call that a tool executes, as an extension of its context.
+/// The id of the model's call that a tool executes. It is an extension of the tool's context.
 pub(crate) struct CallId(pub(crate) String);
 
 struct ProcessState {
@@ -83,7 +83,7 @@ impl Process {
         let outer_call = context.extension::<CallId>().map(|call| call.0.clone());
         Self {
             origin: Origin {
-                process: new_run_id(),
+                process: new_unique_id(),
                 parent_call: outer_call,
             },
             depth,
@@ -97,19 +97,21 @@ impl Process {
         }
     }
 
-    /// Returns the unique id.
+    /// Returns the unique id of the process.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.origin.process
     }
 
-    /// Returns the id of the process, and the id of the call in which the process runs, as every event carries them.
+    /// Returns the origin that every event of the process carries: the id of the process, and the id of the call in
+    /// which the process runs.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// Returns the goal of the conversation, by default its first user message; `None` before that. A long goal is cut.
+    /// Returns the goal of the conversation, by default its first user message; `None` before that. A long goal is
+    /// truncated.
     #[must_use]
     pub fn goal(&self) -> Option<String> {
         self.lock().goal.clone()
@@ -121,19 +123,19 @@ impl Process {
         self.lock().status
     }
 
-    /// Returns the number of agents in which this process is nested.
+    /// Returns the number of processes in which this process is nested.
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Returns the time since the process began. Unlike the time budget, it includes questions to a person.
+    /// Returns the time since the process began. Unlike the time budget, it includes the time spent waiting for approvals.
     #[must_use]
     pub fn running_time(&self) -> Duration {
         self.account.age()
     }
 
-    /// Returns the time that counts towards the time budget: the running time without the questions to a person.
+    /// Returns the time that counts towards the time budget: the running time without the time spent waiting for approvals.
     #[must_use]
     pub fn counted_time(&self) -> Duration {
         self.account.counted_time()
@@ -145,7 +147,7 @@ impl Process {
         self.account.budget()
     }
 
-    /// Returns the remaining budget, limited by the outer budgets.
+    /// Returns the remaining budget, limited by the budgets of the processes in which this process is nested.
     #[must_use]
     pub fn remaining(&self) -> RemainingBudget {
         self.account.remaining()
@@ -184,10 +186,10 @@ impl Process {
     /// Returns the usage of each model, nested agents included.
     #[must_use]
     pub fn model_usage(&self) -> BTreeMap<(ModelUsageKind, String), ModelUsage> {
-        self.account.usage().models
+        self.account.usage().by_model
     }
 
-    /// Records that a tool used a model by itself, such as for embeddings. The usage is charged to the budget.
+    /// Records that a tool used a model itself, such as for embeddings. The usage is charged to the budget.
     pub fn record_model_usage(&self, kind: ModelUsageKind, model: &str, tokens: TokenUsage, cost: Cost) {
         self.account.charge(kind, model, tokens, cost);
     }
@@ -228,7 +230,7 @@ impl Process {
     }
 }
 
-/// Returns the beginning of a goal, as the process stores it.
+/// Returns the first [`GOAL_CHARS_MAX`] characters of a goal.
 fn truncate_goal(goal: &str) -> String {
     goal.chars().take(GOAL_CHARS_MAX).collect()
 }

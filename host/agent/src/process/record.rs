@@ -20,7 +20,7 @@ pub struct ProcessAction {
 }
 
 impl ProcessAction {
-    /// Creates a record of a call.
+    /// Creates the record of a call that ended.
     #[must_use]
     pub fn new(name: ToolName, tool: ToolId, wall_ms: u64, is_error: bool) -> Self {
         Self {

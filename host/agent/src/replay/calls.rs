@@ -14,7 +14,7 @@ use toolwit_core::{
     EffectClass, EffectSource, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult,
 };
 
-/// The prefixes of granted rules that let the result of a call depend on services, other tools or stored values.
+/// The prefixes of granted rules that make the result of a call dependent on services, other tools or stored values.
 const DEPENDENT_RULE_PREFIXES: [&str; 3] = ["http ", "tool ", "keyvalue "];
 
 /// The origin of the result of a replayed call.
@@ -35,20 +35,21 @@ pub struct ReplayedCall {
     pub id: String,
     /// The id of the tool.
     pub tool: ToolId,
-    /// The origin of its result.
+    /// The origin of the result.
     pub origin: CallOrigin,
-    /// The types of the artifacts that the trace does not have, because they were too large.
+    /// The types of the artifacts that were too large for the trace, so that the replayed result lacks them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub omitted_artifacts: Vec<String>,
 }
 
-/// The calls of a replay so far, and the trace from which calls are answered.
+/// The calls of a replay so far, and the trace that answers calls.
 pub(super) struct CallReplay {
     pub(super) recording: Arc<Recording>,
-    /// The number of the event from which on calls run as in a new conversation.
+    /// The number of the event at which the replay forks; `None` for a replay without a fork. From this event on, calls
+    /// run as in a new conversation.
     fork: Option<u64>,
-    /// Whether the fork was passed.
-    pub(super) is_live: Arc<AtomicBool>,
+    /// Whether the model was asked for a response at or after the fork.
+    pub(super) has_passed_fork: Arc<AtomicBool>,
     check: Arc<DivergenceCheck>,
     /// Held while a call of the model runs, so that calls end in the order in which they start.
     call_lock: tokio::sync::Mutex<()>,
@@ -59,23 +60,23 @@ impl CallReplay {
     pub(super) fn new(
         recording: Arc<Recording>,
         fork: Option<u64>,
-        is_live: Arc<AtomicBool>,
+        has_passed_fork: Arc<AtomicBool>,
         check: Arc<DivergenceCheck>,
     ) -> Self {
         Self {
             recording,
             fork,
-            is_live,
+            has_passed_fork,
             check,
             call_lock: tokio::sync::Mutex::default(),
             replayed_calls: Mutex::default(),
         }
     }
 
-    /// Returns whether a call comes at the fork or after it.
-    pub(super) fn is_after_fork(&self, id: &str) -> bool {
+    /// Returns whether a call starts at or after the fork.
+    pub(super) fn is_at_or_after_fork(&self, id: &str) -> bool {
         let is_recorded_after = |fork| self.recording.calls.get(id).is_some_and(|call| call.sequence >= fork);
-        self.is_live.load(Ordering::Relaxed) || self.fork.is_some_and(is_recorded_after)
+        self.has_passed_fork.load(Ordering::Relaxed) || self.fork.is_some_and(is_recorded_after)
     }
 
     fn record(&self, id: &str, tool: &dyn Tool, origin: CallOrigin, omitted_artifacts: Vec<String>) {
@@ -89,20 +90,20 @@ impl CallReplay {
     }
 }
 
-/// Returns whether a replay executes a call again. Such a call changes nothing, its tool does not run on a server, and
-/// no rule lets it depend on services, other tools or stored values. It may read files, which should be those of the
-/// recorded run.
+/// Returns whether a replay executes a call again: if the call changes nothing, its tool does not run on a server, and
+/// no granted rule lets its result depend on services, other tools or stored values. The call may read files. The
+/// operator must provide the files of the recorded run.
 fn is_repeatable(tool: &dyn Tool, access: &CallAccess) -> bool {
     let is_dependent = |rule: &String| DEPENDENT_RULE_PREFIXES.iter().any(|prefix| rule.starts_with(prefix));
     let is_remote = tool.definition().id.is_mcp() || access.effect.source == EffectSource::Server;
     access.effect.class == EffectClass::Read && !is_remote && !access.grant.iter().any(is_dependent)
 }
 
-/// The decorator of all tools of a replay. It decides for each call whether the tool runs or the trace answers.
-pub(super) struct ReplayedTools(pub(super) Arc<CallReplay>);
+/// The decorator of all tools of a replay. It decides for each call whether the tool runs or the trace answers the call.
+pub(super) struct ReplayDecorator(pub(super) Arc<CallReplay>);
 
 #[async_trait]
-impl Decorator for ReplayedTools {
+impl Decorator for ReplayDecorator {
     async fn call(
         &self,
         tool: &dyn Tool,
@@ -114,7 +115,7 @@ impl Decorator for ReplayedTools {
         if let Some(divergence) = self.0.check.divergence() {
             return Err(ToolError::Operator(divergence.into()));
         }
-        if self.0.is_after_fork(id) {
+        if self.0.is_at_or_after_fork(id) {
             return tool.call(arguments, context).await;
         }
         let access = tool.access(&arguments, context).await;
@@ -131,17 +132,17 @@ impl Decorator for ReplayedTools {
             return tool.call(arguments, context).await;
         }
         let recorded_call = self.0.recording.calls.get(id);
-        let same_tool_call = recorded_call.filter(|call| call.tool == tool.definition().id);
-        let outcome = same_tool_call.and_then(|call| call.outcome.clone());
+        let recorded_call = recorded_call.filter(|call| call.tool == tool.definition().id);
+        let outcome = recorded_call.and_then(|call| call.outcome.clone());
         let outcome = outcome.ok_or_else(|| not_recorded_error(tool))?;
         let omitted = outcome.artifacts.iter().filter(|artifact| artifact.omitted.is_some());
         let omitted_types = omitted.map(|artifact| artifact.kind.clone()).collect();
         self.0.record(id, tool, CallOrigin::Trace, omitted_types);
-        outcome.into_returned()
+        outcome.into_call_result()
     }
 }
 
-/// Returns the error for a call that is neither executed nor in the trace.
+/// Returns the error for a call that the replay does not execute and whose result the trace does not have.
 fn not_recorded_error(tool: &dyn Tool) -> ToolError {
     let message = format!(
         "the trace has no result of this call of `{}`, and a replay does not execute it",
@@ -150,8 +151,8 @@ fn not_recorded_error(tool: &dyn Tool) -> ToolError {
     ToolError::Model(Error::new(ErrorKind::Denied, Phase::Execute, message))
 }
 
-/// An approver that repeats the recorded decisions about calls. It approves a call without a recorded decision, since
-/// that call ran without a question.
+/// An approver that repeats the recorded decisions about calls. It approves a call without a recorded decision, because
+/// that call ran without an approval.
 pub(super) struct RecordedApprover {
     pub(super) calls: Arc<CallReplay>,
     /// The approver that decides after the fork; `None` to repeat recorded decisions there too.
@@ -161,7 +162,7 @@ pub(super) struct RecordedApprover {
 #[async_trait]
 impl Approver for RecordedApprover {
     async fn approve(&self, request: ApprovalRequest, context: &ToolContext) -> ApprovalAnswer {
-        if let (true, Some(approver)) = (self.calls.is_after_fork(&request.id), &self.continuation) {
+        if let (true, Some(approver)) = (self.calls.is_at_or_after_fork(&request.id), &self.continuation) {
             return approver.approve(request, context).await;
         }
         let Some(recorded) = self.calls.recording.decisions.get(&request.id) else {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The types of events that are not compared: those without an effect on the run, and those of questions to a person,
-/// which a replay answers with the recorded decisions.
+/// The types of events that are not compared: events without an effect on the run, and events about the decisions of a
+/// person, which a replay repeats from the trace.
 const IGNORED_EVENTS: [&str; 6] = [
     "progress",
     "trace_started",
@@ -21,7 +21,7 @@ const IGNORED_FIELDS: [&str; 8] = [
     "version", "sequence", "at_ms", "process", "wall_ms", "loop_id", "key", "cost_usd",
 ];
 
-/// An event that differs, is missing in the replay, or exists only there.
+/// An event that differs between the trace and the replay, or that only one of them has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Difference {
@@ -29,24 +29,24 @@ pub struct Difference {
     pub sequence: Option<u64>,
     /// The type of the event.
     pub event: String,
-    /// The id of its call, if it belongs to one.
+    /// The id of the call to which the event belongs, if any.
     pub call: Option<String>,
-    /// The fields that differ, as recorded, one per line; `None` if the trace does not have the event.
+    /// The recorded values of the fields that differ, one field per line; `None` if the trace does not have the event.
     pub recorded: Option<String>,
-    /// The fields that differ, as replayed, one per line; `None` if the replay does not have the event.
+    /// The replayed values of the fields that differ, one field per line; `None` if the replay does not have the event.
     pub replayed: Option<String>,
 }
 
-/// Compares the events of two runs, as JSON. `answered` contains the ids of the calls that the trace answered.
+/// Compares the events of two runs, as JSON. `answered_ids` contains the ids of the calls that the trace answered.
 ///
-/// Events of one call are compared with each other, so that calls that ran at the same time may end in another order. A
-/// type of event that the recorded run does not have at all is not compared. Of the requests to the model that differ,
-/// only the first is returned.
+/// The events of each call are compared separately, so the order in which concurrent calls end does not matter. An event
+/// that only the replay has is not a difference if the recorded run has no event of its type. Of the requests to the
+/// model that differ, only the first is returned.
 #[must_use]
-pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<String>) -> Vec<Difference> {
-    let recorded_types: HashSet<&str> = recorded.iter().map(event_type).collect();
-    let recorded_events = events_by_key(recorded, answered);
-    let replayed_events = events_by_key(replayed, answered);
+pub fn differences(recorded: &[Value], replayed: &[Value], answered_ids: &HashSet<String>) -> Vec<Difference> {
+    let recorded_types: HashSet<&str> = recorded.iter().map(event_type_of).collect();
+    let recorded_events = events_by_key(recorded, answered_ids);
+    let replayed_events = events_by_key(replayed, answered_ids);
     let mut differences: Vec<_> = recorded_events
         .iter()
         .filter_map(|(key, event)| match replayed_events.get(key) {
@@ -54,7 +54,7 @@ pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<St
             None => Some(new_difference(event, Some(fields_text(&event.fields)), None)),
         })
         .collect();
-    // A trace of an earlier release may lack a type of event. Such events are not differences.
+    // An earlier release may not have recorded events of a type. Replayed events of this type are not differences.
     let only_replayed = replayed_events.iter().filter(|(key, event)| {
         !recorded_events.contains_key(*key) && recorded_types.contains(event.event_type.as_str())
     });
@@ -63,10 +63,9 @@ pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<St
         ..new_difference(event, None, Some(fields_text(&event.fields)))
     }));
     differences.sort_by_key(|difference| difference.sequence.unwrap_or(u64::MAX));
-    // A request contains all earlier messages, so an earlier difference makes all later requests differ. Only the first
-    // is returned.
-    let mut is_first = true;
-    differences.retain(|difference| difference.event != "model_asked" || std::mem::take(&mut is_first));
+    // A request contains all earlier messages. After the first request that differs, all later requests differ too.
+    let mut is_first_request = true;
+    differences.retain(|difference| difference.event != "model_asked" || std::mem::take(&mut is_first_request));
     differences
 }
 
@@ -74,7 +73,7 @@ pub fn differences(recorded: &[Value], replayed: &[Value], answered: &HashSet<St
 struct ComparedEvent {
     sequence: u64,
     event_type: String,
-    /// The id of its call, if it belongs to one.
+    /// The id of the call to which the event belongs, if any.
     call: Option<String>,
     fields: BTreeMap<String, Value>,
 }
@@ -82,41 +81,41 @@ struct ComparedEvent {
 /// The type of an event, the id of its call, and the number of the event among those with the same type and call.
 type EventKey = (String, String, usize);
 
-fn event_type(value: &Value) -> &str {
+fn event_type_of(value: &Value) -> &str {
     value.get("event").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the events to compare, by their keys. Events of agents are not among them.
-fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<EventKey, ComparedEvent> {
+/// Returns the events to compare, by their keys. Events of nested agents are omitted.
+fn events_by_key(events: &[Value], answered_ids: &HashSet<String>) -> BTreeMap<EventKey, ComparedEvent> {
     let mut counts: HashMap<(String, String), usize> = HashMap::new();
     let mut compared = BTreeMap::new();
     for value in events
         .iter()
         .filter(|value| value.get("parent_call").is_none_or(Value::is_null))
     {
-        let event = event_type(value);
-        let Some(object) = value.as_object().filter(|_| !IGNORED_EVENTS.contains(&event)) else {
+        let event_type = event_type_of(value);
+        let Some(object) = value.as_object().filter(|_| !IGNORED_EVENTS.contains(&event_type)) else {
             continue;
         };
-        let call = object.get("id").and_then(Value::as_str).map(str::to_owned);
-        let is_answered = call.as_ref().is_some_and(|call| answered.contains(call));
-        // In a replay, the events of a call that the trace answers lack its denied accesses and the kind of its error.
-        if is_answered && matches!(event, "tool_returned" | "access_denied") {
+        let call_id = object.get("id").and_then(Value::as_str).map(str::to_owned);
+        let is_answered_by_trace = call_id.as_ref().is_some_and(|id| answered_ids.contains(id));
+        // If the trace answers a call, the replayed events of the call lack the denied accesses and the kind of the error.
+        if is_answered_by_trace && matches!(event_type, "tool_returned" | "access_denied") {
             continue;
         }
         let mut fields = compared_fields(object);
-        if is_answered {
+        if is_answered_by_trace {
             fields.remove("kind");
         }
-        let call_id = call.clone().unwrap_or_default();
-        let count = counts.entry((event.to_owned(), call_id.clone())).or_default();
+        let key_id = call_id.clone().unwrap_or_default();
+        let count = counts.entry((event_type.to_owned(), key_id.clone())).or_default();
         *count += 1;
         compared.insert(
-            (event.to_owned(), call_id, *count),
+            (event_type.to_owned(), key_id, *count),
             ComparedEvent {
                 sequence: object.get("sequence").and_then(Value::as_u64).unwrap_or(0),
-                event_type: event.to_owned(),
-                call,
+                event_type: event_type.to_owned(),
+                call: call_id,
                 fields,
             },
         );
@@ -124,7 +123,8 @@ fn events_by_key(events: &[Value], answered: &HashSet<String>) -> BTreeMap<Event
     compared
 }
 
-/// Returns the fields to compare. The fields of the start and of the outcome of a call are compared one by one.
+/// Returns the fields to compare. The objects `start` and `outcome` are replaced by their fields, such as
+/// `start.arguments`.
 fn compared_fields(object: &Map<String, Value>) -> BTreeMap<String, Value> {
     let mut fields = BTreeMap::new();
     for (name, value) in object {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_a_call_are_compared_in_any_order_and_without_times() {
+    fn the_order_of_calls_and_the_times_are_not_compared() {
         let recorded = [finished_event(1, "a", "1"), finished_event(2, "b", "2")];
         let replayed = [finished_event(8, "b", "2"), finished_event(9, "a", "1")];
         assert!(differences(&recorded, &replayed, &HashSet::new()).is_empty());
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_agents_and_progress_are_not_compared() {
+    fn events_of_nested_agents_and_progress_events_are_not_compared() {
         let recorded = [
             json!({"event": "tool_finished", "id": "a", "parent_call": "p"}),
             json!({"event": "progress"}),

@@ -7,11 +7,11 @@ use super::line_diff::{limit_diff, line_diff};
 use crate::event::{Event, RecordedStart, TraceEntry, visible_tools};
 use crate::journal::messages;
 use crate::model::ChatRequest;
-use crate::state::{error_text, interrupted_call};
+use crate::state::{cancelled_call, error_text};
 use toolwit_core::{Arguments, Error, ErrorKind, Message, Phase, Role, ToolId};
 
-/// A request or a call of a replay that differs from its trace: another request to the model, or a call with another
-/// tool or other arguments. The trace has no answer to it, so the replay ends there.
+/// A request to the model or a call that differs from the trace of a replay. A call differs if it has another tool or
+/// other arguments. The replay ends with this request or call, because the trace has no answer to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("the replay differs from event {sequence} of the trace: {subject}\n{}", diff.join("\n"))]
 #[non_exhaustive]
@@ -20,8 +20,9 @@ pub struct Divergence {
     pub sequence: u64,
     /// The request or the call that differs.
     pub subject: String,
-    /// The lines that differ, after `-` as recorded and after `+` as replayed. Their number and length are limited, and
-    /// they contain only printable characters. If no line differs, one line lists the other parts that can differ.
+    /// The lines that differ: recorded lines begin with `-`, replayed lines with `+`. Their number and length are
+    /// limited, and they contain only printable characters. If no line differs, a single line lists the parts of the
+    /// request of which the trace has only the digest.
     pub diff: Vec<String>,
 }
 
@@ -51,12 +52,12 @@ impl Divergence {
         }
     }
 
-    /// Describes a request to the model that differs from the one that the event `sequence` announced.
+    /// Describes a request to the model that differs from the request that the event `sequence` of the trace announced.
     pub(super) fn of_request(entries: &[TraceEntry], sequence: u64, request: &ChatRequest<'_>) -> Self {
         let conversation_entries = entries.iter().filter(|entry| entry.origin.parent_call.is_none());
         let earlier_entries = conversation_entries.take_while(|entry| entry.sequence < sequence);
         let events: Vec<_> = earlier_entries.map(|entry| entry.event.clone()).collect();
-        let recorded_messages = messages(&events, &error_text(&interrupted_call()));
+        let recorded_messages = messages(&events, &error_text(&cancelled_call()));
         let tools = visible_tools(&events);
         let recorded = request_text(tools.iter().map(ToString::to_string), &recorded_messages);
         let names = request.tools.iter().map(|tool| tool.name.to_string());
@@ -87,21 +88,20 @@ impl Divergence {
     }
 }
 
-/// Returns whether two starts of a call have the same arguments. A missing start is not compared and counts as the
-/// same.
-pub(super) fn has_same_arguments(one: Option<&RecordedStart>, other: Option<&RecordedStart>) -> bool {
-    one.zip(other)
-        .is_none_or(|(one, other)| one.arguments == other.arguments)
+/// Returns whether two starts of a call have the same arguments. Returns `true` if a start is missing.
+pub(super) fn has_same_arguments(left: Option<&RecordedStart>, right: Option<&RecordedStart>) -> bool {
+    left.zip(right)
+        .is_none_or(|(left, right)| left.arguments == right.arguments)
 }
 
-/// Returns the tool and the arguments, one line for each.
+/// Returns the tool and the arguments of a call as text: a line for the tool, and a line for each argument.
 fn call_text(tool: &ToolId, start: Option<&RecordedStart>) -> String {
     let mut lines = vec![format!("tool: {tool}")];
     lines.extend(start.into_iter().flat_map(|start| argument_lines(&start.arguments)));
     lines.join("\n")
 }
 
-/// Returns the lines in which arguments differ, in the form of [`Divergence::diff`].
+/// Returns the lines in which the arguments differ, in the format of [`Divergence::diff`].
 pub(crate) fn arguments_diff(recorded: &Arguments, replayed: &Arguments) -> Vec<String> {
     let text = |arguments| argument_lines(arguments).join("\n");
     limit_diff(line_diff(&text(recorded), &text(replayed)))
@@ -117,7 +117,7 @@ fn argument_lines(arguments: &Arguments) -> Vec<String> {
     lines
 }
 
-/// Returns the tools and the messages of a request, as lines. They lack the system message, which a trace does not
+/// Returns the tools and the messages of a request as lines of text, without the system message, which a trace does not
 /// have.
 fn request_text(tools: impl Iterator<Item = String>, messages: &[Message]) -> String {
     let mut lines: Vec<_> = tools.map(|name| format!("tool: {name}")).collect();
@@ -135,7 +135,7 @@ fn request_text(tools: impl Iterator<Item = String>, messages: &[Message]) -> St
     lines.join("\n")
 }
 
-/// Returns JSON whose objects have their fields in alphabetical order.
+/// Returns a value as JSON text. The fields of all objects are in alphabetical order.
 fn canonical_json(value: &Value) -> String {
     fn with_sorted_fields(value: &Value) -> Value {
         match value {
@@ -148,15 +148,15 @@ fn canonical_json(value: &Value) -> String {
                 Value::Object(fields.collect())
             }
             Value::Array(items) => items.iter().map(with_sorted_fields).collect(),
-            other => other.clone(),
+            scalar => scalar.clone(),
         }
     }
     with_sorted_fields(value).to_string()
 }
 
-/// Returns the id of the call that the event answers without a start: with a refusal or with guidance. Returns `None`
-/// for other events.
-pub(super) fn refused_call_id(event: &Event) -> Option<&str> {
+/// Returns the id of a call that did not start, if the event answers such a call: with a refusal or with guidance.
+/// Returns `None` for other events.
+pub(super) fn unstarted_call_id(event: &Event) -> Option<&str> {
     match event {
         Event::CallRefused { id, .. } | Event::CallGuided { id, .. } => Some(id),
         _ => None,

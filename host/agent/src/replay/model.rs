@@ -9,44 +9,45 @@ use super::divergence_check::DivergenceCheck;
 use super::recording::Recording;
 use crate::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 
-/// The model of a replay. It returns the recorded responses, in order. After the fork, another answer and another model
-/// take precedence, if they are set.
+/// The model of a replay. It returns the recorded responses, in order. From the fork on, `answer_after_fork` and
+/// `continuation` take precedence, if they are set.
 pub(super) struct RecordedModel {
     pub(super) recording: Arc<Recording>,
     pub(super) name: String,
-    /// The number of the event at which the fork is; `None` for a replay without a fork.
+    /// The number of the event at which the replay forks; `None` for a replay without a fork.
     pub(super) fork: Option<u64>,
-    /// The text of the first response after the fork; `None` for the recorded response.
+    /// The text of the first response from the fork on; `None` if the response is not replaced.
     pub(super) answer_after_fork: Option<String>,
-    /// The model that responds after the fork; `None` for the recorded responses.
+    /// The model that responds from the fork on; `None` to use the recorded responses.
     pub(super) continuation: Option<Arc<dyn ChatModel>>,
     /// The index of the next recorded response.
     next_index: AtomicUsize,
-    is_answer_used: AtomicBool,
-    /// Whether the fork was passed.
-    pub(super) is_live: Arc<AtomicBool>,
+    /// Whether `answer_after_fork` was returned.
+    is_answer_returned: AtomicBool,
+    /// Whether this model was asked for a response at or after the fork.
+    pub(super) has_passed_fork: Arc<AtomicBool>,
     pub(super) check: Arc<DivergenceCheck>,
 }
 
 impl RecordedModel {
     pub(super) fn new(recording: Arc<Recording>, fork: Option<u64>) -> Self {
-        let is_live: Arc<AtomicBool> = Arc::default();
+        let has_passed_fork: Arc<AtomicBool> = Arc::default();
         Self {
             name: recording.model().unwrap_or("recorded").to_owned(),
-            check: Arc::new(DivergenceCheck::new(recording.clone(), fork, is_live.clone())),
+            check: Arc::new(DivergenceCheck::new(recording.clone(), fork, has_passed_fork.clone())),
             recording,
             fork,
             answer_after_fork: None,
             continuation: None,
             next_index: AtomicUsize::new(0),
-            is_answer_used: AtomicBool::new(false),
-            is_live,
+            is_answer_returned: AtomicBool::new(false),
+            has_passed_fork,
         }
     }
 
-    /// Returns whether a response comes at the fork or after it. `sequence` is the number of its event; `None` if the
-    /// trace does not have the response.
-    fn is_after_fork(&self, sequence: Option<u64>) -> bool {
+    /// Returns whether a response comes at or after the fork. `sequence` is the number of the event of the response;
+    /// `None` if the trace does not have the response.
+    fn is_at_or_after_fork(&self, sequence: Option<u64>) -> bool {
         self.fork
             .is_some_and(|fork| sequence.is_none_or(|sequence| sequence >= fork))
     }
@@ -59,19 +60,19 @@ impl ChatModel for RecordedModel {
     }
 
     fn supports_deferred_tools(&self) -> bool {
-        // Recorded responses do not depend on the delivery.
+        // The recorded responses do not depend on how the tools reach the model.
         true
     }
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         let index = self.next_index.fetch_add(1, Ordering::Relaxed);
         let recorded = self.recording.responses.get(index);
-        if self.is_after_fork(recorded.map(|response| response.sequence)) {
-            self.is_live.store(true, Ordering::Relaxed);
+        if self.is_at_or_after_fork(recorded.map(|response| response.sequence)) {
+            self.has_passed_fork.store(true, Ordering::Relaxed);
             if let Some(answer) = self
                 .answer_after_fork
                 .as_ref()
-                .filter(|_| !self.is_answer_used.swap(true, Ordering::Relaxed))
+                .filter(|_| !self.is_answer_returned.swap(true, Ordering::Relaxed))
             {
                 return Ok(ChatResponse::new(answer.clone(), Vec::new()));
             }

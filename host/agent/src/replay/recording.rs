@@ -1,4 +1,4 @@
-//! A recording: a trace that was read, for a replay.
+//! A recording: a parsed trace, for a replay.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use crate::event::{Event, RecordedApprovalDecision, RecordedOutcome, RecordedSta
 use crate::model::{ChatResponse, FinishReason, ModelError, TokenUsage};
 use toolwit_core::{Error, ErrorKind, Phase, ProviderBlock, ToolCall, ToolId};
 
-/// A trace that was read: its events, the responses of the model, and the calls and decisions by id. Responses, calls
-/// and decisions are those of the conversation itself, without its agents.
+/// A parsed trace: its events, the responses of the model, and the calls and approval decisions by the ids of the calls.
+/// The responses, calls and decisions of nested agents are omitted.
 #[derive(Clone, Debug)]
 pub struct Recording {
     entries: Vec<TraceEntry>,
-    /// The responses in order, and among them the refusals of requests that exceed the context.
+    /// The responses in order, including the refusals of requests that exceed the context of the model.
     pub(super) responses: Vec<RecordedResponse>,
     pub(super) calls: HashMap<String, RecordedCall>,
     pub(super) decisions: HashMap<String, RecordedApprovalDecision>,
 }
 
-/// The error of a trace that cannot be read.
+/// The error of a trace that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
@@ -31,8 +31,8 @@ pub enum RecordingError {
         /// The reason.
         reason: String,
     },
-    /// The line has another version of the trace format.
-    #[error("line {line}: version {version} of traces is not supported")]
+    /// A line has a version of the trace format that is not supported.
+    #[error("line {line}: version {version} of the trace format is not supported")]
     Version {
         /// The number of the line, from 1.
         line: usize,
@@ -51,13 +51,13 @@ impl From<RecordingError> for Error {
     }
 }
 
-/// A response of the model, or the refusal of a request that exceeds the context. The text is a summary if the request
-/// asked for a summary of the history.
+/// A response of the model, or the refusal of a request that exceeds the context of the model. If the request asked for
+/// a summary of the history, `content` is the summary.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordedResponse {
     /// The number of the event that records the response or the refusal.
     pub(super) sequence: u64,
-    /// The answered request; `None` if the trace does not have it.
+    /// The digest of the answered request; `None` if the trace does not have it.
     pub(super) request: Option<RequestDigest>,
     content: String,
     reasoning: String,
@@ -65,21 +65,22 @@ pub(super) struct RecordedResponse {
     blocks: Vec<ProviderBlock>,
     finish: FinishReason,
     usage: TokenUsage,
+    /// Whether the provider refused the request. Then there is no response.
     is_refused: bool,
 }
 
 /// The digest of a request to the model.
 #[derive(Clone, Debug)]
 pub(super) struct RequestDigest {
-    /// The number of the event that announced the request.
+    /// The number of the event that announces the request.
     pub(super) sequence: u64,
     pub(super) digest: String,
 }
 
-/// A call that started.
+/// A call that started, as a [`Recording`] stores it.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedCall {
-    /// The number of the event with which the call started.
+    /// The number of the event that records the start.
     pub(super) sequence: u64,
     pub(super) tool: ToolId,
     /// The record of the start; `None` if the conversation had no journal.
@@ -89,7 +90,7 @@ pub(super) struct RecordedCall {
 }
 
 impl RecordedResponse {
-    /// Creates the refusal of a request that exceeds the context.
+    /// Creates the refusal of a request that exceeds the context of the model.
     fn refused(sequence: u64, request: Option<RequestDigest>) -> Self {
         Self {
             sequence,
@@ -118,10 +119,10 @@ impl RecordedResponse {
 }
 
 impl Recording {
-    /// Reads the lines of a trace.
+    /// Parses the lines of a trace.
     ///
     /// # Errors
-    /// [`RecordingError`] for a line that is not an event or has another version, or if there are no events.
+    /// [`RecordingError`] if a line is not an event or has an unsupported version, or if there are no events.
     pub fn parse(text: &str) -> Result<Self, RecordingError> {
         let mut entries = Vec::new();
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -160,7 +161,7 @@ impl Recording {
     }
 
     /// Adds an event to the responses, calls or decisions. `open_requests` are the requests without an answer so far:
-    /// the last request, and possibly an earlier one that the provider refused.
+    /// the last request, and possibly an earlier request that the provider refused.
     fn index_event(&mut self, entry: &TraceEntry, open_requests: &mut Vec<RequestDigest>) {
         match &entry.event {
             Event::ModelAsked { request, .. } => {
@@ -179,7 +180,7 @@ impl Recording {
                 usage,
                 ..
             } => {
-                // The calls as the model wrote them. The event has them only if the history has them in another form.
+                // `requested` has the calls as the model wrote them. It is empty if `tool_calls` has the same calls.
                 let calls = if requested.is_empty() { tool_calls } else { requested };
                 self.responses.push(RecordedResponse {
                     sequence: entry.sequence,
@@ -235,13 +236,13 @@ impl Recording {
         &self.entries
     }
 
-    /// Returns the user messages, in order; `None` for a turn that answered late results.
+    /// Returns the user message of each turn, in order; `None` for a turn that answered late results instead.
     #[must_use]
     pub fn prompts(&self) -> Vec<Option<&str>> {
         self.turns().map(|(prompt, _)| prompt).collect()
     }
 
-    /// Returns the turns, in order: the user message, and the JSON Schema of the answer.
+    /// Returns the user message and the JSON Schema of the answer for each turn, in order.
     pub(crate) fn turns(&self) -> impl Iterator<Item = (Option<&str>, Option<&Value>)> {
         let conversation_entries = self.entries.iter().filter(|entry| entry.origin.parent_call.is_none());
         conversation_entries.filter_map(|entry| match &entry.event {
@@ -293,11 +294,11 @@ impl Recording {
     }
 }
 
-/// A call of a trace that started.
+/// A call that started, with its id, as [`Recording::calls`] returns it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RecordedTraceCall<'r> {
-    /// The number of the event with which the call started.
+    /// The number of the event that records the start.
     pub sequence: u64,
     /// The id of the call.
     pub id: &'r str,

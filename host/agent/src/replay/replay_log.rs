@@ -9,10 +9,10 @@ use super::recording::Recording;
 use crate::event::{Event, Observer, TRACE_VERSION, TraceEntry};
 use toolwit_core::Origin;
 
-/// The replayed events. They have the time and the ids of the trace instead of their own, and durations of zero, so
-/// that two replays have the same events.
+/// An observer that records the events of a replay. To make two replays of a trace equal, the events have the time of
+/// the first recorded event, the recorded ids of the process and its runs, and durations of zero.
 pub(super) struct ReplayLog {
-    /// The time of the first event of the trace, in milliseconds since 1970 UTC, which all replayed events have.
+    /// The time of all replayed events, in milliseconds since 1970 UTC: the time of the first event of the trace.
     at_ms: u64,
     /// The id of the recorded process.
     process: String,
@@ -28,7 +28,7 @@ struct LogState {
     /// The number of runs that began.
     run_count: usize,
     /// The number of events before the divergence; `None` without a divergence.
-    compared_count: Option<usize>,
+    count_before_divergence: Option<usize>,
 }
 
 impl ReplayLog {
@@ -52,8 +52,8 @@ impl ReplayLog {
             check,
             state: Mutex::default(),
         };
-        let first = recording.entries().first();
-        if let Some(started) = first.filter(|entry| matches!(entry.event, Event::TraceStarted { .. })) {
+        let first_entry = recording.entries().first();
+        if let Some(started) = first_entry.filter(|entry| matches!(entry.event, Event::TraceStarted { .. })) {
             log.push(started.event.clone(), started.origin.clone());
         }
         log
@@ -64,18 +64,19 @@ impl ReplayLog {
         state.entries.clone()
     }
 
-    /// Returns the events before the replay differed from the trace.
+    /// Returns the events before the divergence, or all events if there is no divergence.
     pub(super) fn entries_before_divergence(&self) -> Vec<Value> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = state.compared_count.unwrap_or(state.entries.len());
+        let count = state.count_before_divergence.unwrap_or(state.entries.len());
         state.entries[..count.min(state.entries.len())].to_vec()
     }
 
+    /// Appends an event, with the recorded time and ids and a duration of zero.
     fn push(&self, mut event: Event, origin: Origin) {
         let has_diverged = self.check.divergence().is_some();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if has_diverged && state.compared_count.is_none() {
-            state.compared_count = Some(state.entries.len());
+        if has_diverged && state.count_before_divergence.is_none() {
+            state.count_before_divergence = Some(state.entries.len());
         }
         if let Event::TurnStarted { loop_id, .. } = &mut event {
             let index = state.run_count;
@@ -105,7 +106,7 @@ impl ReplayLog {
 
 impl Observer for ReplayLog {
     fn observe(&self, event: &Event, origin: &Origin) {
-        // The number of progress events depends on time, and the events of agents are not replayed.
+        // The number of progress events depends on time. The events of nested agents are not compared.
         if matches!(event, Event::Progress { .. }) || origin.parent_call.is_some() {
             return;
         }

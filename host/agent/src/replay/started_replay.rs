@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use serde_json::Value;
 
-use super::calls::{CallOrigin, CallReplay, RecordedApprover, ReplayedCall, ReplayedTools};
+use super::calls::{CallOrigin, CallReplay, RecordedApprover, ReplayDecorator, ReplayedCall};
 use super::comparison::{Difference, differences};
 use super::divergence::Divergence;
 use super::model::RecordedModel;
@@ -16,17 +16,17 @@ use crate::event::Observer;
 use crate::model::ChatModel;
 use toolwit_core::{ApprovalMode, ApprovalPolicy, Approvals, Approver, Decorator};
 
-/// A traced conversation that is to run again, and the settings of its replay.
+/// The settings of a replay: a traced conversation that runs again.
 ///
-/// The responses of the model are those of the trace. A call that changes nothing and uses no HTTP, no tool server, no
-/// other tools and no key-value store runs again, under the current grants. Every other call is answered from the
-/// trace. Calls run one after the other. Freeze the clocks and the randomness of the plugins, such as with
-/// `ToolwitBuilder::frozen`, and provide the files of the recorded run.
+/// The model returns the recorded responses. A call is executed again, with the current grants, if it changes nothing,
+/// its tool does not run on a server, and the grants of the tool allow neither HTTP nor other tools nor a key-value store.
+/// Every other call is answered from the trace. The calls of the model run sequentially. Freeze the clocks and the
+/// randomness of the plugins, such as with `ToolwitBuilder::frozen`, and provide the files of the recorded run.
 ///
-/// Each request to the model and each call must be equal to that of the trace. The first one that differs ends the run
-/// with a [`Divergence`]: an error with the number of the event and a diff.
+/// Each request to the model and each call must be equal to the recorded one. The first request or call that differs ends
+/// the run with a [`Divergence`]: an error with the number of the event and a diff.
 ///
-/// With a [fork](Self::with_fork), the calls from an event on run as in a new conversation.
+/// A replay can [fork](Self::with_fork) at an event. From this event on, calls run as in a new conversation.
 ///
 /// ```
 /// use toolwit_agent::model::ScriptedModel;
@@ -50,8 +50,8 @@ use toolwit_core::{ApprovalMode, ApprovalPolicy, Approvals, Approver, Decorator}
 pub struct Replay {
     recording: Recording,
     fork: Option<u64>,
-    answer: Option<String>,
-    model: Option<Arc<dyn ChatModel>>,
+    answer_after_fork: Option<String>,
+    model_after_fork: Option<Arc<dyn ChatModel>>,
 }
 
 /// A replay that started: its model, its calls so far, and the differences from the trace.
@@ -70,37 +70,38 @@ impl fmt::Debug for StartedReplay {
 }
 
 impl Replay {
-    /// Creates a replay.
+    /// Creates a replay of a recording, without a fork.
     #[must_use]
     pub fn new(recording: Recording) -> Self {
         Self {
             recording,
             fork: None,
-            answer: None,
-            model: None,
+            answer_after_fork: None,
+            model_after_fork: None,
         }
     }
 
-    /// Sets the fork: the number of the event from which on calls run as in a new conversation. Unless another
-    /// [answer](Self::with_answer) or [model](Self::with_model) is set, the responses after the fork remain those of
-    /// the trace.
+    /// Sets the number of the event at which the replay forks. From this event on, calls run as in a new conversation.
+    /// The model still returns the recorded responses, unless an [answer](Self::with_answer) or another
+    /// [model](Self::with_model) is set.
     #[must_use]
     pub fn with_fork(mut self, sequence: u64) -> Self {
         self.fork = Some(sequence);
         self
     }
 
-    /// Sets the text of the model's first response after the fork.
+    /// Sets the text of the model's first response from the fork on.
     #[must_use]
     pub fn with_answer(mut self, answer: impl Into<String>) -> Self {
-        self.answer = Some(answer.into());
+        self.answer_after_fork = Some(answer.into());
         self
     }
 
-    /// Sets the model that responds after the fork, after the [answer](Self::with_answer) if one is set.
+    /// Sets the model that responds from the fork on. If an [answer](Self::with_answer) is set, the model responds after
+    /// this answer.
     #[must_use]
     pub fn with_model(mut self, model: Arc<dyn ChatModel>) -> Self {
-        self.model = Some(model);
+        self.model_after_fork = Some(model);
         self
     }
 
@@ -109,10 +110,10 @@ impl Replay {
     pub fn start(self) -> StartedReplay {
         let recording = Arc::new(self.recording);
         let mut model = RecordedModel::new(recording.clone(), self.fork);
-        model.answer_after_fork = self.answer;
-        model.continuation = self.model;
-        let (is_live, check) = (model.is_live.clone(), model.check.clone());
-        let calls = CallReplay::new(recording.clone(), self.fork, is_live, check);
+        model.answer_after_fork = self.answer_after_fork;
+        model.continuation = self.model_after_fork;
+        let (has_passed_fork, check) = (model.has_passed_fork.clone(), model.check.clone());
+        let calls = CallReplay::new(recording.clone(), self.fork, has_passed_fork, check);
         StartedReplay {
             log: Arc::new(ReplayLog::new(&recording, model.check.clone())),
             calls: Arc::new(calls),
@@ -123,7 +124,7 @@ impl Replay {
 }
 
 impl StartedReplay {
-    /// Returns the trace that is replayed.
+    /// Returns the parsed trace that is replayed.
     #[must_use]
     pub fn recording(&self) -> &Recording {
         &self.recording
@@ -145,7 +146,7 @@ impl StartedReplay {
         Approvals::new(ApprovalPolicy::of_mode(ApprovalMode::Always)).with_approver(approver)
     }
 
-    /// Returns an approver that repeats the recorded decisions before the fork, and asks `approver` after it.
+    /// Returns an approver that repeats the recorded decisions before the fork, and asks `approver` from the fork on.
     #[must_use]
     pub fn approver(&self, approver: Arc<dyn Approver>) -> impl Approver + use<> {
         RecordedApprover {
@@ -154,38 +155,40 @@ impl StartedReplay {
         }
     }
 
-    /// Returns the calls that the model made before the fork, so far.
+    /// Returns the calls that the model has made before the fork.
     #[must_use]
     pub fn calls(&self) -> Vec<ReplayedCall> {
         let calls = self.calls.replayed_calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.clone()
     }
 
-    /// Returns the request or the call at which the replay ended, because the trace has another one. Returns `None` if
-    /// the replay has not differed so far.
+    /// Returns the first request or call that differs from the trace, with which the replay ends. Returns `None` if no
+    /// request or call has differed so far.
     #[must_use]
     pub fn divergence(&self) -> Option<Divergence> {
         self.model.check.divergence()
     }
 
-    /// Returns the differences from the trace before a [divergence](Self::divergence), without the divergence itself.
+    /// Returns the differences from the trace. If there is a [divergence](Self::divergence), only the events before it are
+    /// compared.
     #[must_use]
     pub fn differences(&self) -> Vec<Difference> {
         let answered_calls = self.calls().into_iter().filter(|call| call.origin == CallOrigin::Trace);
-        let answered: HashSet<_> = answered_calls.map(|call| call.id).collect();
-        let end = self.divergence().map(|divergence| divergence.sequence);
+        let answered_ids: HashSet<_> = answered_calls.map(|call| call.id).collect();
+        let divergence_sequence = self.divergence().map(|divergence| divergence.sequence);
         let entries = self.recording.entries().iter();
-        let compared_entries = entries.filter(|entry| end.is_none_or(|end| entry.sequence <= end));
+        let compared_entries = entries.filter(|entry| divergence_sequence.is_none_or(|end| entry.sequence <= end));
         let recorded: Vec<_> = compared_entries
             .filter_map(|entry| serde_json::to_value(entry).ok())
             .collect();
-        let mut differences = differences(&recorded, &self.log.entries_before_divergence(), &answered);
-        differences.retain(|difference| end.is_none() || difference.sequence != end);
+        let mut differences = differences(&recorded, &self.log.entries_before_divergence(), &answered_ids);
+        // The event at which the replay diverged is reported as the divergence.
+        differences.retain(|difference| divergence_sequence.is_none() || difference.sequence != divergence_sequence);
         differences
     }
 
-    /// Returns the lines of the replay's own trace. All events have the time of the first recorded event, the recorded
-    /// ids and durations of zero, so that two replays of a trace have the same lines.
+    /// Returns the trace of the replay itself, as lines. To make the traces of two replays equal, all events have the time
+    /// of the first recorded event, the recorded ids of the process and its runs, and durations of zero.
     #[must_use]
     pub fn trace(&self) -> String {
         self.log
@@ -196,7 +199,7 @@ impl StartedReplay {
     }
 
     pub(crate) fn decorator(&self) -> impl Decorator + use<> {
-        ReplayedTools(self.calls.clone())
+        ReplayDecorator(self.calls.clone())
     }
 
     pub(crate) fn observer(&self) -> Arc<dyn Observer> {

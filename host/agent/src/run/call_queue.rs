@@ -1,4 +1,4 @@
-//! The calls of one response, from their first lookup to their end.
+//! The queue of the calls of one response: it starts them and collects their outcomes.
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -11,14 +11,14 @@ use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep_until};
 
 use super::prepared_call::PreparedCall;
-use super::refusal::{not_run, operator_error, panicked_call, with_expectation};
+use super::refusal::{hidden_operator_error, not_run, panicked_call, with_expected_parameters};
 use crate::event::RecordedOutcome;
-use crate::state::{error_text, interrupted_call};
+use crate::state::{cancelled_call, error_text};
 use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind};
 
-/// The time that tools have to end after their cancellation. A call of a plugin ends within milliseconds; native code
-/// that ignores its cancellation token is dropped.
+/// The time that calls have to end after their cancellation. A call of a plugin ends within milliseconds. The future of
+/// a native tool that ignores its cancellation token is dropped.
 pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// The reason why no further call of a response may start after an error that only the operator can fix.
@@ -37,14 +37,15 @@ pub(super) struct PendingCall {
 
 /// The progress of a call.
 pub(super) enum CallState {
-    /// The tool is looked up when all calls before this one are answered: no tool has the name yet, or a strategy or an
-    /// earlier call may lock or change the tool. Contains the definition that the tool had when the model called it, if
-    /// it existed.
+    /// The tool is looked up after all earlier calls are answered, because it does not exist yet, or because a strategy or
+    /// an earlier call may lock or change it. Contains the definition that the tool had when the model called it; `None`
+    /// if the tool did not exist.
     Unresolved(Option<Arc<ToolDefinition>>),
     /// The call can start, unless an earlier call must end first.
     Waiting(NamedTool),
     /// The call has been running since this time.
     Running(NamedTool, Instant),
+    /// The call ended, or was not permitted.
     Finished(NamedTool, FinishedCall),
     /// The call does not run, because it exceeds a limit, its tool or its arguments are invalid, or the run stops.
     Refused(Error),
@@ -53,12 +54,12 @@ pub(super) enum CallState {
 }
 
 impl CallState {
-    /// Returns the state of a call whose tool may run: waiting, or refused if the arguments are invalid.
+    /// Returns the state of a call whose tool was found: waiting, or refused if the arguments are invalid.
     pub(super) fn of_tool(tool: NamedTool, prepared: &PreparedCall) -> Self {
         match &prepared.arguments {
             Ok(_) => Self::Waiting(tool),
             Err(error) => {
-                let error = with_expectation(ToolError::Model(error.clone()), &tool.definition, &tool.name);
+                let error = with_expected_parameters(ToolError::Model(error.clone()), &tool.definition, &tool.name);
                 Self::Refused(error.report().clone())
             }
         }
@@ -68,7 +69,8 @@ impl CallState {
 /// The end of a call that started, or that was not permitted.
 pub(super) struct FinishedCall {
     pub(super) outcome: CallOutcome,
-    /// The time for which the tool ran. For an abandoned call, it includes the decision whether the call may run.
+    /// The time for which the tool ran. For an abandoned call, it includes the time of the decision whether the call may
+    /// run.
     pub(super) wall: Duration,
     /// The arguments with which the call ran, if a person edited those of the model.
     pub(super) edited_arguments: Option<Arguments>,
@@ -95,27 +97,27 @@ pub(super) enum CallOutcome {
     Panicked,
     /// The call did not end within [`STOP_GRACE`] after its cancellation.
     Abandoned,
-    /// An interceptor or the guard did not permit the call, so that it did not run.
+    /// The call did not run, because an interceptor or the guard did not permit it.
     NotPermitted(Error),
 }
 
 impl CallOutcome {
-    /// Returns the outcome as a journal records it. The text for the model has no details of an error that only the
-    /// operator can fix.
+    /// Returns the outcome in the form that a journal stores. If only the operator can fix an error, the text for the
+    /// model omits its details.
     pub(super) fn to_recorded(&self, tool: &NamedTool) -> RecordedOutcome {
         let error = match self {
             Self::Returned(returned) => match returned.as_ref() {
                 Ok(result) => return RecordedOutcome::of(result),
                 Err(ToolError::Operator(error)) => {
-                    let text = error_text(&operator_error(error.kind));
+                    let text = error_text(&hidden_operator_error(error.kind));
                     let error = error.clone().with_tool(tool.name.as_str());
                     return RecordedOutcome::failed_for_operator(&error, text);
                 }
-                Err(error) => Error::from(with_expectation(error.clone(), &tool.definition, &tool.name)),
+                Err(error) => Error::from(with_expected_parameters(error.clone(), &tool.definition, &tool.name)),
             },
             Self::NotPermitted(error) => error.clone(),
             Self::Panicked => panicked_call(),
-            Self::Abandoned => interrupted_call(),
+            Self::Abandoned => cancelled_call(),
         };
         let mut outcome = RecordedOutcome::failed(error.kind, error_text(&error));
         outcome.denied = error.denied.clone();
@@ -124,7 +126,7 @@ impl CallOutcome {
 
     /// Returns the reason why no further call of the response may start after this one, or `None` if further calls may
     /// start.
-    fn halt_reason(&self) -> Option<&'static str> {
+    fn reason_to_refuse_starts(&self) -> Option<&'static str> {
         let Self::Returned(returned) = self else { return None };
         match returned.as_ref() {
             Err(ToolError::Operator(_)) => Some(TOOL_FAILED),
@@ -134,7 +136,7 @@ impl CallOutcome {
     }
 }
 
-/// Runs a tool. A panic of the tool becomes an outcome.
+/// Runs a tool. A panic of the tool becomes [`CallOutcome::Panicked`].
 pub(super) async fn run_tool(tool: NamedTool, arguments: Arguments, context: ToolContext) -> FinishedCall {
     let started = Instant::now();
     let body = async move { tool.tool.call(arguments, &context).await };
@@ -145,14 +147,15 @@ pub(super) async fn run_tool(tool: NamedTool, arguments: Arguments, context: Too
     FinishedCall::new(outcome, started.elapsed())
 }
 
-/// The pending calls of a response in order, and the futures of the running ones.
+/// The pending calls of a response, in order, and the futures of the running calls.
 #[derive(Default)]
 pub(super) struct CallQueue {
     pending: VecDeque<PendingCall>,
+    /// The futures of the running calls. Each returns the index and the end of its call.
     running: FuturesUnordered<BoxFuture<'static, (usize, FinishedCall)>>,
-    /// The error for the calls that have not started, if no further call may start.
-    halt_error: Option<Error>,
-    /// The time at which cancelled calls are dropped, if they still run.
+    /// The error for the calls that have not started; `None` while calls may start.
+    start_refusal: Option<Error>,
+    /// The time at which the calls that still run are dropped; `None` before the run is stopped.
     grace_end: Option<Instant>,
 }
 
@@ -166,6 +169,7 @@ impl CallQueue {
         }
     }
 
+    /// Removes and returns the first pending call.
     pub(super) fn pop(&mut self) -> Option<PendingCall> {
         self.pending.pop_front()
     }
@@ -175,12 +179,12 @@ impl CallQueue {
         self.pending.push_front(call);
     }
 
-    /// Starts every call that does not have to wait for another. If no further call may start, refuses all waiting
-    /// calls.
+    /// Starts every waiting call that does not have to wait for an earlier call. `begin` creates the future of a call. If
+    /// no further call may start, refuses all waiting calls.
     ///
-    /// Calls of one serial group, such as those on one live object, run one after the other. A call of a serial group
-    /// also waits for earlier calls whose tool is not resolved, since that tool may belong to the same group.
-    pub(super) fn start<F>(&mut self, mut begin: impl FnMut(&PreparedCall, NamedTool) -> F)
+    /// The calls of a serial group, such as the calls on one live instance, run sequentially. A call of a serial group
+    /// also waits for earlier calls whose tool is not resolved, because that tool may belong to the same group.
+    pub(super) fn start_ready<F>(&mut self, mut begin: impl FnMut(&PreparedCall, NamedTool) -> F)
     where
         F: Future<Output = FinishedCall> + Send + 'static,
     {
@@ -195,13 +199,13 @@ impl CallQueue {
                     let group = call.prepared.serial_group(tool);
                     let must_wait = group.is_some_and(|group| has_unresolved || busy_groups.contains(&group));
                     busy_groups.extend(group);
-                    if let Some(error) = &self.halt_error {
+                    if let Some(error) = &self.start_refusal {
                         call.state = CallState::Refused(error.clone());
                     } else if !must_wait {
                         let (index, tool) = (call.index, tool.clone());
                         call.state = CallState::Running(tool.clone(), Instant::now());
-                        let body = begin(&call.prepared, tool);
-                        self.running.push(body.map(move |finished| (index, finished)).boxed());
+                        let future = begin(&call.prepared, tool);
+                        self.running.push(future.map(move |finished| (index, finished)).boxed());
                     }
                 }
             }
@@ -216,7 +220,7 @@ impl CallQueue {
     /// Waits until a running call ends. After the grace period of [`stop`](Self::stop), drops the calls that still run.
     pub(super) async fn finish_next(&mut self) {
         let grace_end = self.grace_end;
-        let grace = async move {
+        let end_of_grace = async move {
             match grace_end {
                 Some(end) => sleep_until(end).await,
                 None => std::future::pending().await,
@@ -225,30 +229,30 @@ impl CallQueue {
         tokio::select! {
             biased;
             Some((index, finished)) = self.running.next() => {
-                if let Some(reason) = finished.outcome.halt_reason() {
-                    self.halt(ErrorKind::ToolUnavailable, reason);
+                if let Some(reason) = finished.outcome.reason_to_refuse_starts() {
+                    self.refuse_starts(ErrorKind::ToolUnavailable, reason);
                 }
                 if let Some(call) = self.pending.iter_mut().find(|call| call.index == index) {
                     call.finish(finished);
                 }
             }
-            () = grace => self.abandon(),
+            () = end_of_grace => self.abandon_running(),
         }
     }
 
-    /// Lets no further call start, and gives the running calls [`STOP_GRACE`] to end.
+    /// Refuses the calls that have not started, and gives the running calls [`STOP_GRACE`] to end.
     pub(super) fn stop(&mut self) {
-        self.halt(ErrorKind::Cancelled, "the run was stopped");
+        self.refuse_starts(ErrorKind::Cancelled, "the run was stopped");
         self.grace_end = Some(Instant::now() + STOP_GRACE);
     }
 
-    /// Lets no further call start.
-    fn halt(&mut self, kind: ErrorKind, reason: &str) {
-        self.halt_error.get_or_insert_with(|| not_run(kind, reason));
+    /// Refuses the calls that have not started.
+    fn refuse_starts(&mut self, kind: ErrorKind, reason: &str) {
+        self.start_refusal.get_or_insert_with(|| not_run(kind, reason));
     }
 
-    /// Drops the running calls, which end as abandoned.
-    fn abandon(&mut self) {
+    /// Drops the running calls. Their outcome is [`CallOutcome::Abandoned`].
+    fn abandon_running(&mut self) {
         self.running.clear();
         for call in &mut self.pending {
             if let CallState::Running(_, started) = &call.state {

@@ -1,4 +1,4 @@
-//! Results of calls: appending them to the history, evaluating strategies, sending output to the user and emitting
+//! Recording of call results: appends them to the history, evaluates the strategies, sends output to the user and emits
 //! events.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::call_queue::{CallOutcome, FinishedCall};
 use super::ending::EndRequests;
 use super::prepared_call::PreparedCall;
-use super::refusal::{operator_error, panicked_call, with_expectation};
+use super::refusal::{hidden_operator_error, panicked_call, with_expected_parameters};
 use super::run_state::RunState;
 use crate::event::Event;
 use crate::injection::{
@@ -15,7 +15,7 @@ use crate::injection::{
 use crate::millis::millis;
 use crate::outcome::CallRecord;
 use crate::process::ProcessAction;
-use crate::state::{TruncatedResult, error_text, interrupted_call};
+use crate::state::{TruncatedResult, cancelled_call, error_text};
 use toolwit_core::{Arguments, NamedTool, ToolCall, ToolError, ToolName, ToolResult};
 use toolwit_core::{Error, ErrorKind};
 
@@ -54,9 +54,9 @@ pub(super) fn record_call(
     let wall_ms = millis(finished.wall);
     let ToolAnswer { result, kind } = convert_outcome(&tool, finished.outcome, end_requests);
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
-    let edited = finished.edited_arguments;
-    let heading = edited.as_ref().map(edited_heading).unwrap_or_default();
-    let arguments = edited.unwrap_or_else(|| call.arguments.unwrap_or_default());
+    let edited_arguments = finished.edited_arguments;
+    let heading = edited_arguments.as_ref().map(edit_heading).unwrap_or_default();
+    let arguments = edited_arguments.unwrap_or_else(|| call.arguments.unwrap_or_default());
     let call = call.history_call;
     run.tally.calls.push(CallRecord {
         id: call.id.clone(),
@@ -70,7 +70,7 @@ pub(super) fn record_call(
     let is_background = run.conversation.late_results.track(&call, &arguments, &tool, &result);
     tracing::debug!(tool = %name, wall_ms, is_error, is_background, "a tool call ended");
     let event_id = call.id.clone();
-    let arrived = ArrivedResult {
+    let unrecorded = UnrecordedResult {
         call,
         tool,
         arguments,
@@ -78,7 +78,7 @@ pub(super) fn record_call(
         heading,
         is_complete: !is_background,
     };
-    let result = arrived.record(run, |content, artifacts| Event::ToolFinished {
+    let result = unrecorded.record(run, |content, artifacts| Event::ToolFinished {
         id: event_id,
         name,
         tool: id,
@@ -93,25 +93,25 @@ pub(super) fn record_call(
     result
 }
 
-/// Returns the heading that informs the model that the call ran with other arguments than those that the model wrote.
-fn edited_heading(arguments: &Arguments) -> String {
+/// Returns the heading that informs the model that a person changed the arguments of the call.
+fn edit_heading(arguments: &Arguments) -> String {
     let arguments = serde_json::to_string(arguments).unwrap_or_default();
     format!("[the user changed the arguments of this call to {arguments}]\n")
 }
 
-/// A result that is not in the history yet.
-pub(super) struct ArrivedResult {
+/// The result of a call that is not in the history yet.
+pub(super) struct UnrecordedResult {
     pub(super) call: ToolCall,
     pub(super) tool: NamedTool,
     pub(super) arguments: Arguments,
     pub(super) result: ToolResult,
     /// A line before the result, for the model; may be empty.
     pub(super) heading: String,
-    /// Whether the call is complete. A call that continues in the background is complete with its late result.
+    /// Whether the call is complete. A background call is complete only with its late result.
     pub(super) is_complete: bool,
 }
 
-impl ArrivedResult {
+impl UnrecordedResult {
     /// Appends the result to the history and applies its injection. Then emits the event that `new_event` creates from
     /// the text for the model and the types of the artifacts.
     pub(super) fn record(
@@ -121,7 +121,8 @@ impl ArrivedResult {
     ) -> ToolResult {
         let NamedTool { name, tool, .. } = self.tool;
         let omits_artifacts = tool.is_agent() && run.conversation.drops_nested_artifacts;
-        // The strategies see the answer in the history. Afterwards, it is replaced by the text with the injected tools.
+        // The strategies read the answer in the history. Afterwards, a text that also describes the injected tools replaces
+        // the answer.
         let history = &mut run.conversation.history;
         history.answer(&self.call, self.result.content(), self.result.is_error());
         let mut completed = CompletedCall::new(self.call.id, name, self.arguments, tool, self.result);
@@ -161,7 +162,7 @@ impl ArrivedResult {
     }
 }
 
-/// Sends the user the text that the result contains for the user.
+/// Sends the text that a result contains for the user to the output.
 fn show_user(run: &RunState<'_>, result: &ToolResult) {
     let Some(text) = result.user_text() else {
         return;
@@ -172,8 +173,8 @@ fn show_user(run: &RunState<'_>, result: &ToolResult) {
     }
 }
 
-/// Applies the strategies' changes after a call, and writes the names of the new tools into its result. Returns the
-/// events to emit.
+/// Evaluates the strategies after a call, applies their changes to the tools, and writes the names of the new tools into
+/// the result. Returns the events to emit.
 fn inject(run: &mut RunState<'_>, call: &mut CompletedCall) -> Vec<Event> {
     let Some(injection) = evaluate(run, call) else {
         let trigger = call.name.clone();
@@ -193,13 +194,13 @@ fn evaluate(run: &RunState<'_>, call: &CompletedCall) -> Option<Injection> {
     let strategy = &run.conversation.strategy;
     let injection = catch_unwind(AssertUnwindSafe(|| strategy.evaluate(&context)));
     if injection.is_err() {
-        tracing::error!(tool = %call.name, "an injection strategy panicked; nothing changes");
+        tracing::error!(tool = %call.name, "an injection strategy panicked; the tools do not change");
     }
     injection.ok()
 }
 
-/// Emits the event of a truncated result, and adds the tool that reads the rest of the result. The event has the full
-/// result only if the conversation has a journal, from which a resumed conversation reads it.
+/// Emits the event of a truncated result, and adds the tool that reads the full result. The event has the full text only
+/// if the conversation has a journal. A resumed conversation reads the text from the journal.
 fn announce_truncation(
     run: &mut RunState<'_>,
     id: String,
@@ -218,7 +219,7 @@ fn announce_truncation(
             String::new()
         },
     });
-    let injection = run.conversation.read_result_if_missing();
+    let injection = run.conversation.read_result_injection();
     let events = run.conversation.toolbox.apply(injection, name);
     run.emit_and_record(&events);
 }
@@ -240,8 +241,8 @@ impl ToolAnswer {
     }
 }
 
-/// Converts the outcome of a call to an answer, and logs errors. Adds an error that only the operator can fix to
-/// `end_requests`; the model does not see its details.
+/// Converts the outcome of a call to an answer, and logs errors. An error that only the operator can fix is added to
+/// `end_requests`, and the answer omits its details.
 fn convert_outcome(tool: &NamedTool, outcome: CallOutcome, end_requests: &mut EndRequests) -> ToolAnswer {
     let name = &tool.name;
     let error = match outcome {
@@ -255,18 +256,18 @@ fn convert_outcome(tool: &NamedTool, outcome: CallOutcome, end_requests: &mut En
             }
             Err(ToolError::Operator(error)) => {
                 tracing::error!(tool = %name, error = %error, "the tool failed; the run stops");
-                let error_for_model = operator_error(error.kind).with_denied(error.denied.clone());
+                let error_for_model = hidden_operator_error(error.kind).with_denied(error.denied.clone());
                 end_requests.add_operator_error(error.with_tool(name.as_str()));
                 return ToolAnswer::error(&error_for_model);
             }
-            Err(error) => Error::from(with_expectation(error, &tool.definition, name)),
+            Err(error) => Error::from(with_expected_parameters(error, &tool.definition, name)),
         },
         CallOutcome::Panicked => {
             tracing::error!(tool = %name, "the tool panicked");
             panicked_call().with_tool(name.as_str())
         }
         CallOutcome::NotPermitted(error) => error,
-        CallOutcome::Abandoned => interrupted_call().with_tool(name.as_str()),
+        CallOutcome::Abandoned => cancelled_call().with_tool(name.as_str()),
     };
     tracing::debug!(tool = %name, %error, "the call failed");
     ToolAnswer::error(&error)

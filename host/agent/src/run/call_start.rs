@@ -1,4 +1,4 @@
-//! The start of a call: its permission, then its announcement, then the tool.
+//! The start of a call: permission, then the event of the start, then the run of the tool.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tracing::Instrument;
 
 use super::call_queue::{CallOutcome, FinishedCall, run_tool};
 use super::recovery::check_same_arguments;
-use super::refusal::{not_run, with_expectation};
+use super::refusal::{not_run, with_expected_parameters};
 use super::spans;
 use crate::event::{Event, Observers, RecordedStart};
 use crate::journal::{IDEMPOTENCY_KEY, Journal, JournalError};
@@ -26,13 +26,13 @@ pub(super) struct CallStart {
     pub(super) context: ToolContext,
     pub(super) observers: Observers,
     pub(super) journal: Option<Arc<Journal>>,
-    /// The start of the call in an earlier process, if it runs again.
+    /// The recorded start, if the call began in an earlier process and runs again.
     pub(super) earlier_start: Option<RecordedStart>,
 }
 
 impl CallStart {
-    /// Returns the future that runs the call. The future borrows nothing. If the call has neither a guard nor a
-    /// journal, its start is announced before this function returns; otherwise, after the call is permitted.
+    /// Returns the future that runs the call. The future borrows nothing. If the call has neither a guard nor a journal,
+    /// this function emits the start of the call. Otherwise, the future emits it after the call is permitted.
     pub(super) fn start(self) -> impl Future<Output = FinishedCall> + Send + use<> {
         let is_immediate = self.context.guard().is_none() && self.journal.is_none();
         if is_immediate {
@@ -82,14 +82,16 @@ impl CallStart {
         }
     }
 
-    /// Runs the call between two entries of the journal: one before it can have an effect, and one with its outcome.
+    /// Runs the call, and stores two events in the journal: the start, before the call can have an effect, and the
+    /// outcome.
     async fn run_recorded(mut self, journal: &Journal, access: CallAccess, is_edited: bool) -> FinishedCall {
         let key = journal.idempotency_key(&self.id);
         let redacted = self.tool.tool.redacted(self.arguments.clone(), &self.context).await;
         let is_redacted = redacted != self.arguments;
-        let earlier = self.earlier_start.take().filter(|_| !is_edited);
-        if let Some(Err(error)) = earlier.map(|earlier| check_same_arguments(&self.id, &earlier, &redacted)) {
-            return self.refused_by_journal(error);
+        let earlier_start = self.earlier_start.take().filter(|_| !is_edited);
+        let checked = earlier_start.map(|earlier| check_same_arguments(&self.id, &earlier, &redacted));
+        if let Some(Err(error)) = checked {
+            return self.journal_failure(error);
         }
         self.context = self.context.with(IDEMPOTENCY_KEY, key.clone());
         self.announce(Some(RecordedStart {
@@ -100,22 +102,22 @@ impl CallStart {
             ..RecordedStart::new(self.tool.definition.digest(), redacted, access.effect, key)
         }));
         if let Err(error) = journal.commit().await {
-            return self.refused_by_journal(error);
+            return self.journal_failure(error);
         }
         let (id, tool, observers) = (self.id.clone(), self.tool.clone(), self.observers.clone());
         let finished = self.run().await;
         let mut outcome = Box::new(finished.outcome.to_recorded(&tool));
         journal.limit_artifacts(&mut outcome);
         observers.emit(&Event::ToolReturned { id, outcome });
-        // If this commit fails, the next one fails too. So no further call with an effect begins.
+        // If this commit fails, the commit before the next call fails too. So no further call begins.
         if let Err(error) = journal.commit().await {
             tracing::error!(%error, "the outcome of a call is not stored");
         }
         finished
     }
 
-    /// Returns the end of a call that did not run because the journal failed. The error also ends the run.
-    fn refused_by_journal(&self, error: JournalError) -> FinishedCall {
+    /// Returns the end of a call that did not run because of an error of the journal. The error also ends the run.
+    fn journal_failure(&self, error: JournalError) -> FinishedCall {
         let error = Error::from(error).with_tool(self.tool.name.as_str());
         let returned = Box::new(Err(ToolError::Operator(error)));
         FinishedCall::new(CallOutcome::Returned(returned), Duration::ZERO)
@@ -126,7 +128,7 @@ impl CallStart {
         let NamedTool { name, definition, tool } = &self.tool;
         let call = StartingCall::new(self.id.clone(), &**tool, self.arguments.clone(), &self.context);
         match AssertUnwindSafe(self.context.permit(call)).catch_unwind().await {
-            Ok(permitted) => permitted.map_err(|error| with_expectation(error, definition, name).into()),
+            Ok(permitted) => permitted.map_err(|error| with_expected_parameters(error, definition, name).into()),
             Err(_) => {
                 tracing::error!(tool = %name, "the decision on a call panicked; the call does not run");
                 Err(not_run(ErrorKind::Internal, "the decision whether it may run failed"))
@@ -134,13 +136,14 @@ impl CallStart {
         }
     }
 
+    /// Runs the tool in its tracing span.
     async fn run(self) -> FinishedCall {
         let context = CallChain::enter(self.context, &self.tool.definition.id, self.id);
-        let span = spans::execute_tool(&self.tool, CallChain::call_id_of(&context), &self.arguments);
+        let span = spans::execute_tool_span(&self.tool, CallChain::call_id_of(&context), &self.arguments);
         let finished = run_tool(self.tool, self.arguments, context)
             .instrument(span.clone())
             .await;
-        spans::end_tool(&span, &finished);
+        spans::record_call_outcome(&span, &finished);
         finished
     }
 }

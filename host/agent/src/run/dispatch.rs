@@ -1,4 +1,4 @@
-//! The calls of one response: run concurrently if possible, answered in call order.
+//! Execution of the calls of one response: they run concurrently if possible, and are answered in call order.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -27,23 +27,23 @@ use crate::toolbox::facade_path;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
 
-/// The limits on the number of calls of one response that may run.
+/// The limits on how many calls of one response may run.
 pub(super) struct CallQuota {
     /// Maximum number of calls of one response.
     pub(super) per_response: usize,
-    /// The number of calls that the limit of the run and the budgets still allow.
+    /// The number of calls that the call limit of the run and the budgets still allow.
     pub(super) calls_left: usize,
 }
 
 impl CallQuota {
-    /// Returns the error for the call at a position of the response, or `None` if the limits allow the call.
+    /// Returns the error for the call at an index of the response, or `None` if the limits allow the call.
     fn refusal(&self, index: usize) -> Option<Error> {
         if index >= self.calls_left {
             return Some(not_run(ErrorKind::LoopLimit, "the run has no tool calls left"));
         }
         (index >= self.per_response).then(|| {
             let reason = format!("too many calls in one response; at most {} are run", self.per_response);
-            not_run(ErrorKind::LoopLimit, &reason).with_suggestion("call again those that are still needed")
+            not_run(ErrorKind::LoopLimit, &reason).with_suggestion("repeat the calls that are still needed")
         })
     }
 }
@@ -58,9 +58,9 @@ pub(super) struct Dispatch<'l, 'c> {
     run: &'l mut RunState<'c>,
     queue: CallQueue,
     end_requests: EndRequests,
-    /// The reason why the run must stop before all calls have ended: it was cancelled, or its time is over.
+    /// The reason why the run must stop before all calls have ended: it was cancelled, or reached its time limit.
     stop_failure: Option<RunFailure>,
-    /// The last unknown name that a call of this response used.
+    /// The last unknown tool name that a call of this response used.
     unknown_name: Option<String>,
 }
 
@@ -69,14 +69,14 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     pub(super) fn new(run: &'l mut RunState<'c>, calls: Vec<PreparedCall>, quota: &CallQuota) -> Self {
         let toolbox = &run.conversation.toolbox;
         let is_gateway = toolbox.delivery() == Delivery::Gateway;
-        let mut earlier = EarlierCalls::default();
+        let mut earlier_calls = EarlierCalls::default();
         let calls = calls.into_iter().enumerate().map(|(index, call)| {
-            let call = if is_gateway { call.through_gateway() } else { call };
+            let call = if is_gateway { call.resolve_gateway() } else { call };
             let state = match (quota.refusal(index), toolbox.look_up(&call.requested_name)) {
                 (Some(error), _) => CallState::Refused(error),
                 (None, ToolLookup::Found(tool)) => {
-                    let must_wait = earlier.may_change(&tool, toolbox) || run.gate(&tool) != CallGate::Ungated;
-                    earlier.add(Some(&tool));
+                    let must_wait = earlier_calls.may_change(&tool, toolbox) || run.gate(&tool) != CallGate::Ungated;
+                    earlier_calls.add(Some(&tool));
                     if must_wait {
                         CallState::Unresolved(Some(tool.definition))
                     } else {
@@ -84,7 +84,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
                     }
                 }
                 (None, _) => {
-                    earlier.add(None);
+                    earlier_calls.add(None);
                     CallState::Unresolved(None)
                 }
             };
@@ -100,7 +100,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         }
     }
 
-    /// Adds the requests to end the run that calls of this response made in an earlier process.
+    /// Sets the requests to end the run that calls of this response made in an earlier process.
     pub(super) fn with_end_requests(mut self, end_requests: EndRequests) -> Self {
         self.end_requests = end_requests;
         self
@@ -140,8 +140,8 @@ impl<'l, 'c> Dispatch<'l, 'c> {
         self.ending()
     }
 
-    /// Looks up the tool of a call after all calls before it are answered. `earlier_definition` is the definition for
-    /// which the model wrote the arguments.
+    /// Looks up the tool of a call, after all earlier calls are answered. `earlier_definition` is the definition for which
+    /// the model wrote the arguments; `None` if the tool did not exist then.
     fn resolve(&mut self, call: &PreparedCall, earlier_definition: Option<&ToolDefinition>) -> CallState {
         let toolbox = &self.run.conversation.toolbox;
         let requested = &call.requested_name;
@@ -169,7 +169,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     async fn advance(&mut self, unanswered: PendingCall) {
         let Self { run, queue, .. } = self;
         queue.push_front(unanswered);
-        queue.start(|call, tool| begin_call(run, call, tool));
+        queue.start_ready(|call, tool| begin_call(run, call, tool));
         if queue.is_idle() {
             return;
         }
@@ -196,7 +196,8 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     }
 }
 
-/// Counts consecutive responses with an unknown tool name.
+/// Counts the consecutive responses with an unknown tool name. `unknown_name` is the unknown name of this response, if
+/// any.
 ///
 /// # Errors
 /// [`RunFailure::UnknownTools`] if the conversation's policy ends the run after this number of responses.
@@ -234,7 +235,7 @@ pub(super) fn begin_call(
     let arguments = call.arguments.clone().unwrap_or_default();
     let id = &call.history_call.id;
     let context = if run.receives_late_results {
-        run.conversation.late_results.offer(id, &run.context)
+        run.conversation.late_results.context_for_call(id, &run.context)
     } else {
         run.context.clone()
     };
@@ -246,7 +247,7 @@ pub(super) fn begin_call(
     if tool.definition.id.is_host() {
         context = context.with_extension(CallableTools::new(run.conversation.toolbox.callable().clone()));
     }
-    let start = CallStart {
+    let call_start = CallStart {
         id: call.history_call.id.clone(),
         tool,
         arguments,
@@ -255,10 +256,10 @@ pub(super) fn begin_call(
         journal: run.conversation.journal.clone(),
         earlier_start: run.conversation.earlier_starts.remove(id),
     };
-    start.start().boxed()
+    call_start.start().boxed()
 }
 
-/// Returns the end of a call that does not run again, from its recorded outcome. A facade opens again.
+/// Returns the end of a call that does not run again, from its recorded outcome. A facade reveals its tools again.
 fn finish_recovered(
     run: &RunState<'_>,
     call: &PreparedCall,
@@ -266,7 +267,7 @@ fn finish_recovered(
     outcome: RecordedOutcome,
 ) -> FinishedCall {
     let omission = outcome.omission();
-    let returned = outcome.into_returned().map(|mut result| {
+    let returned = outcome.into_call_result().map(|mut result| {
         if let Some(omission) = omission {
             result.for_llm.push_str(&format!("\n[{omission}]"));
         }

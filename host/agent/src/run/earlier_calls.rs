@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::toolbox::Toolbox;
 use toolwit_core::{NamedTool, ToolId};
 
-/// The calls of a response that come before one of its calls.
+/// The calls of a response that come before a given call of the same response.
 #[derive(Default)]
 pub(super) struct EarlierCalls {
     tool_ids: HashSet<ToolId>,
@@ -14,7 +14,7 @@ pub(super) struct EarlierCalls {
 }
 
 impl EarlierCalls {
-    /// Adds a call, whose tool may not exist yet.
+    /// Adds a call. `tool` is `None` if the tool of the call does not exist yet.
     pub(super) fn add(&mut self, tool: Option<&NamedTool>) {
         self.count += 1;
         let Some(tool) = tool else { return };
@@ -22,14 +22,14 @@ impl EarlierCalls {
         self.opens_exclusive_facade |= tool.tool.facade().is_some_and(|facade| facade.is_exclusive());
     }
 
-    /// Returns whether the calls may lock a tool, or bind it to another object or other arguments. Such a tool must not
-    /// be called before the earlier calls are answered:
+    /// Returns whether the earlier calls may lock `tool`, or bind it to another object or to other arguments. If so, `tool`
+    /// must not be called before the earlier calls are answered. There are three cases:
     ///
-    /// - an exclusive facade locks all other tools;
-    /// - the tool that injected this one, such as a facade, may inject it again for other arguments; the host's own
-    ///   tools, such as `search_tools`, inject the same tool for all arguments;
-    /// - any call may return a newer instance of an entity whose methods act on the newest one, or recover a lost
-    ///   object.
+    /// - An earlier call opens an exclusive facade, which locks all other tools.
+    /// - An earlier call calls the tool that injected `tool`, such as a facade. It may inject `tool` again, bound to other
+    ///   arguments. The host's own tools, such as `search_tools`, inject the same tool for all arguments.
+    /// - `tool` is a method that acts on the newest instance of its entity, or a method of a lost object. Any call may
+    ///   return a newer instance, or the lost object.
     pub(super) fn may_change(&self, tool: &NamedTool, toolbox: &Toolbox) -> bool {
         let id = &tool.definition.id;
         let parent = toolbox.lineage().parent(id);

@@ -45,8 +45,8 @@ impl Ending {
 /// Returns the ending of a run whose last response has no calls.
 ///
 /// # Errors
-/// [`RunFailure`] if the response was cut, withheld or paused, or if it is empty and the provider names an unknown
-/// reason.
+/// [`RunFailure`] if the response was truncated, withheld or paused, or if it is empty and the provider stopped it for an
+/// unknown reason.
 pub(super) fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
     match reply.finish {
         FinishReason::Length => Err(RunFailure::Length),
@@ -54,7 +54,7 @@ pub(super) fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
         FinishReason::Refusal if reply.content.is_empty() => Err(RunFailure::Withheld),
         FinishReason::Paused => Err(RunFailure::Model(ModelError::Paused)),
         FinishReason::Other(reason) if reply.content.is_empty() => Err(RunFailure::Model(ModelError::Malformed {
-            message: format!("it stopped with `{reason}` and has no answer"),
+            message: format!("it stopped with the reason `{reason}` and has no text"),
         })),
         _ => Ok(Ending::new(Some(reply.content), StopReason::Answered)),
     }
@@ -69,7 +69,7 @@ pub(super) struct EndRequests {
 }
 
 impl EndRequests {
-    /// Adds the request that a result makes, if any.
+    /// Adds the request of a result to end the run, if any.
     pub(super) fn add_result(&mut self, result: &ToolResult) {
         if self.direct_answer.is_none() && result.is_final() {
             self.direct_answer = Some(result.content());

@@ -24,7 +24,7 @@ use crate::process::ModelUsageKind;
 use toolwit_core::text::json_sha256;
 use toolwit_core::{Error, ErrorKind, Message, Origin, OutputSink, Phase};
 
-/// Maximum number of times that a response is continued after the provider paused it.
+/// Maximum number of times that a paused response is continued.
 const PAUSES_MAX: u32 = 8;
 
 /// The model's response, with its calls ready to run.
@@ -41,11 +41,11 @@ impl ModelReply {
     }
 }
 
-/// Performs an inference. While the provider pauses the response and the limits allow it, further inferences continue
-/// it.
+/// Performs an inference. If the provider pauses the response, further inferences continue the response, as long as the
+/// limits allow them.
 ///
 /// # Errors
-/// As [`infer`].
+/// The errors of [`infer`].
 pub(super) async fn infer_until_complete(run: &mut RunState<'_>) -> Result<ModelReply, RunFailure> {
     let mut pauses = 0;
     loop {
@@ -58,9 +58,9 @@ pub(super) async fn infer_until_complete(run: &mut RunState<'_>) -> Result<Model
     }
 }
 
-/// Performs one inference and appends the response to the history. If the provider refuses the request because it
-/// exceeds the context, and a compaction can shorten the history, the request is sent again. `choice` replaces the tool
-/// choice of the options.
+/// Performs one inference and appends the response to the history. If the provider refuses the request because it exceeds
+/// the context of the model, and a compaction can shorten the history, the request is sent again. `choice` replaces the
+/// tool choice of the options.
 ///
 /// # Errors
 /// [`RunFailure`] if a budget is exhausted, the run must stop, or the model or the journal fails.
@@ -107,13 +107,13 @@ async fn send_request(run: &mut RunState<'_>, options: &ChatOptions) -> Result<C
         origin: conversation.observers.origin(),
         stop: &run.stop,
     };
-    let span = spans::chat(inference.model, inference.options);
+    let span = spans::chat_span(inference.model, inference.options);
     let response = inference.run().instrument(span.clone()).await;
-    spans::end_chat(&span, &response);
+    spans::record_response(&span, &response);
     response
 }
 
-/// Records a request in the journal, before it is sent.
+/// Records the next request in the journal, before it is sent.
 async fn announce_request(run: &RunState<'_>, options: &ChatOptions) -> Result<(), RunFailure> {
     let conversation = &*run.conversation;
     let Some(journal) = &conversation.journal else {
@@ -121,7 +121,7 @@ async fn announce_request(run: &RunState<'_>, options: &ChatOptions) -> Result<(
     };
     let tools = conversation.toolbox.declared().iter();
     let tools: Vec<_> = tools.map(|tool| (&tool.name, &*tool.definition)).collect();
-    let digest = json_sha256(&(conversation.history.texts(), tools, options)).map_err(|error| {
+    let digest = json_sha256(&(conversation.history.roles_and_texts(), tools, options)).map_err(|error| {
         let message = "the request to the model has no JSON form";
         RunFailure::Tool(Error::new(ErrorKind::Internal, Phase::Model, message).with_source(error))
     })?;
@@ -135,8 +135,8 @@ async fn announce_request(run: &RunState<'_>, options: &ChatOptions) -> Result<(
         .map_err(|error| RunFailure::Tool(Error::from(error)))
 }
 
-/// Returns the tool choice for an iteration. A required tool call is required only once per run, otherwise the model
-/// could never answer.
+/// Returns the tool choice for an iteration. A required tool call is required only in the first iteration, because the
+/// model could never answer otherwise.
 fn tool_choice(options: &ChatOptions, iteration: u32) -> ToolChoice {
     match options.tool_choice {
         ToolChoice::Required if iteration > 1 => ToolChoice::Auto,
@@ -160,22 +160,23 @@ impl Inference<'_> {
     /// Sends the request, streams the response to the user, and returns the response.
     async fn run(&self) -> Result<ChatResponse, RunFailure> {
         let is_streamed = AtomicBool::new(false);
-        let calls_announced = AtomicUsize::new(0);
+        let announced_count = AtomicUsize::new(0);
         let stream = |delta: ChatDelta<'_>| {
-            let output = || match delta {
+            let emit = || match delta {
                 ChatDelta::Text(text) => {
                     is_streamed.store(true, Ordering::Relaxed);
-                    self.output.words(text, self.origin);
+                    self.output.model_text(text, self.origin);
                 }
                 ChatDelta::Reasoning(text) => self.output.reasoning(text, self.origin),
                 ChatDelta::Call { index, name, .. } => {
-                    let is_first = calls_announced.fetch_max(index + 1, Ordering::Relaxed) <= index;
+                    // Each piece of a call contains its name. Only the first piece announces the call.
+                    let is_first = announced_count.fetch_max(index + 1, Ordering::Relaxed) <= index;
                     if is_first {
                         self.output.call_announced(name, self.origin);
                     }
                 }
             };
-            if catch_unwind(AssertUnwindSafe(output)).is_err() {
+            if catch_unwind(AssertUnwindSafe(emit)).is_err() {
                 tracing::warn!("the output sink panicked; some text is lost");
             }
         };
@@ -200,23 +201,27 @@ impl Inference<'_> {
     }
 }
 
-/// Appends a response to the history, charges its cost, and emits its events. Returns the response with its calls ready
-/// to run.
+/// Appends a response to the history, charges its usage to the account, and emits its events. Returns the response with
+/// its calls ready to run.
 fn record_response(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
     let content = response.text().to_owned();
     let history = &mut run.conversation.history;
     let message_tokens = history_tokens(history.messages());
-    let requested = response.tool_calls.clone();
+    let requested_calls = response.tool_calls.clone();
     let calls = prepare_calls(response.tool_calls, &response.finish, history);
     let tool_calls: Vec<_> = calls.iter().map(|prepared| prepared.history_call.clone()).collect();
-    // The event has the calls as the model wrote them only if the history has them in another form.
-    let requested = if requested == tool_calls { Vec::new() } else { requested };
+    // The event has the calls as the model wrote them only if they differ from the calls in the history.
+    let requested = if requested_calls == tool_calls {
+        Vec::new()
+    } else {
+        requested_calls
+    };
     history.append_response(content.clone(), tool_calls.clone(), response.blocks.clone());
     let model = &run.conversation.model;
     let cost = model.price().map_or(Cost::ZERO, |price| price.cost(&response.usage));
     run.account
         .charge(ModelUsageKind::Chat, model.name(), response.usage, cost);
-    let injected = run.tally.count_injection(message_tokens, &response.usage);
+    let injected = run.tally.add_injection_cost(message_tokens, &response.usage);
     if !content.is_empty() {
         run.tally.last_text = Some(content.clone());
     }

@@ -1,14 +1,14 @@
 //! Results of background calls, delivered between inferences.
 
-use super::call_result::ArrivedResult;
+use super::call_result::UnrecordedResult;
 use super::run_state::RunState;
 use crate::event::Event;
 use toolwit_core::{Signal, ToolCall};
 
 /// Appends the late results to the history in the order of their arrival. Returns the first signal among them.
 ///
-/// Providers accept only one answer per call, directly after it. A late result is therefore stored as the answer to a
-/// second call with the same arguments. It has the role of a tool, never that of the user.
+/// Providers accept only one answer per call, directly after the call. A late result is therefore stored as the answer to
+/// a second call with the same arguments. So it has the role of a tool result, never that of a user message.
 pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
     let mut signal = None;
     while let Some((background, result)) = run.conversation.late_results.next() {
@@ -22,7 +22,7 @@ pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
         let (name, tool) = (background.tool.name.clone(), background.tool.definition.id.clone());
         let (id, is_error) = (second_call.id.clone(), result.is_error());
         tracing::debug!(tool = %name, is_error, "a late result arrived");
-        let arrived = ArrivedResult {
+        let unrecorded = UnrecordedResult {
             call: second_call,
             tool: background.tool,
             arguments: background.arguments,
@@ -30,7 +30,7 @@ pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
             heading: format!("[result of the background call {}]\n", call.id),
             is_complete: true,
         };
-        let result = arrived.record(run, |content, artifacts| Event::LateResult {
+        let result = unrecorded.record(run, |content, artifacts| Event::LateResult {
             id,
             call: call.id,
             name,

@@ -1,4 +1,5 @@
-//! The guard of the calls of a loop: its own approvals and those of the loops around it.
+//! The guard of the calls of an agent loop. It applies the approvals of the loop, and of the outer loops in which the
+//! loop is nested.
 
 use std::sync::Arc;
 
@@ -11,18 +12,18 @@ use toolwit_core::{
     CallGuard, DecidedCall, EffectSource, PermittedCall, StartingCall, Tool, ToolContext, ToolError,
 };
 
-/// The guard of the calls of one loop.
+/// The guard of the calls of one agent loop.
 struct LoopGuard {
     approvals: Arc<Approvals>,
     observers: Observers,
-    /// The journal of the conversation, or of the conversation around it.
+    /// The journal of the conversation, or of an outer conversation if the conversation has none.
     journal: Option<Arc<Journal>>,
-    /// The guard of the loop around this one. It decides last, on exactly the arguments with which the call will run.
+    /// The guard of the outer loop. It decides last, on exactly the arguments with which the call will run.
     outer: Option<Arc<dyn CallGuard>>,
 }
 
-/// Returns the context of a loop with a guard that applies the loop's own approvals and those of the loops around it. A
-/// loop without approvals keeps the guard of the loop around it.
+/// Returns the context of a loop with a guard that applies the approvals of the loop and then those of the outer loops.
+/// A loop without approvals keeps the guard of the outer loop.
 pub(super) fn with_loop_guard(
     context: ToolContext,
     approvals: Option<&Arc<Approvals>>,
@@ -58,7 +59,7 @@ impl CallGuard for LoopGuard {
     async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         let own_access = self.approvals.access(tool, arguments, context).await;
         match &self.outer {
-            // An effect class that the operator of the outer loop set takes precedence.
+            // If the operator of the outer loop has set the effect class, this class takes precedence.
             Some(outer) => {
                 let outer_access = outer.access(tool, arguments, context).await;
                 if outer_access.effect.source == EffectSource::Operator {

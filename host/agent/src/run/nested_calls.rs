@@ -19,25 +19,25 @@ use toolwit_core::{
 /// Maximum length of an id in an event or an error, in characters. The calling tool can request an id of any length.
 const ID_CHARS_MAX: usize = 300;
 
-/// The [`ToolCaller`] that one tool receives. It calls the tools that existed when the outer call began, and those that
-/// the strategies can restore. So a plugin can call a registry tool that its grant names, even if the model has not
-/// found the tool.
+/// The [`ToolCaller`] that one tool receives, here called the calling tool. It calls the tools that existed when the call
+/// of the model began, and the tools that the strategies can restore. So a plugin can call a registry tool that its grant
+/// names, even if the model has not found this tool.
 pub(super) struct NestedCaller {
     scope: Arc<NestedScope>,
     /// The id of the calling tool.
-    caller: ToolId,
+    caller_id: ToolId,
 }
 
-/// The data that all calls inside one call of the model share.
+/// The data that all nested calls inside one call of the model share.
 struct NestedScope {
     /// The id of the model's call.
     outer_call_id: String,
-    /// The tools that existed when the outer call began.
+    /// The tools that existed when the call of the model began.
     tools: Arc<ToolSet>,
-    /// The tools that a strategy gates.
-    gated: HashSet<ToolId>,
-    /// The calls that had ended when the outer call began.
-    calls_before: Arc<CallLog>,
+    /// The ids of the tools that a strategy gates.
+    gated_ids: HashSet<ToolId>,
+    /// The calls that had ended when the call of the model began.
+    ended_calls: Arc<CallLog>,
     lineage: Arc<Lineage>,
     turn: u32,
     strategy: StrategyChain,
@@ -51,18 +51,18 @@ struct NestedScope {
 }
 
 impl NestedCaller {
-    /// Creates the caller for a tool. It does not call tools that a strategy gates: strategies observe only the calls
-    /// of the model, so only the model may call gated tools.
-    pub(super) fn new(run: &RunState<'_>, outer_call_id: &str, caller: &ToolId) -> Self {
+    /// Creates the caller for a tool. It does not call tools that a strategy gates. Strategies observe only the calls of
+    /// the model, so only the model may call gated tools.
+    pub(super) fn new(run: &RunState<'_>, outer_call_id: &str, caller_id: &ToolId) -> Self {
         let toolbox = &run.conversation.toolbox;
         let tools = toolbox.callable().clone();
         let gated = tools.iter().filter(|tool| run.gate(tool) != CallGate::Ungated);
-        let gated = gated.map(|tool| tool.definition.id.clone()).collect();
+        let gated_ids = gated.map(|tool| tool.definition.id.clone()).collect();
         let scope = NestedScope {
             outer_call_id: outer_call_id.to_owned(),
             tools,
-            gated,
-            calls_before: toolbox.calls().clone(),
+            gated_ids,
+            ended_calls: toolbox.calls().clone(),
             lineage: toolbox.lineage().clone(),
             turn: run.conversation.turns,
             strategy: run.conversation.strategy.clone(),
@@ -73,25 +73,25 @@ impl NestedCaller {
         };
         Self {
             scope: Arc::new(scope),
-            caller: caller.clone(),
+            caller_id: caller_id.clone(),
         }
     }
 }
 
 impl NestedScope {
-    /// Returns the tool of an id; `None` if it does not exist or a strategy gates it.
+    /// Returns the tool with this id; `None` if it does not exist or a strategy gates it.
     fn find_callable(&self, id: &str, context: &ToolContext) -> Option<Arc<dyn Tool>> {
         let id = ToolId::from_text(id);
         match self.tools.by_id(&id) {
-            Some(named) => (!self.gated.contains(&id)).then(|| named.tool.clone()),
+            Some(named) => (!self.gated_ids.contains(&id)).then(|| named.tool.clone()),
             None => self.restore(&id, context),
         }
     }
 
-    /// Returns a tool that was never in the conversation and that a strategy can restore, with the decorators that it
-    /// would have in the conversation.
+    /// Creates a tool that was never in the conversation, if a strategy can restore the tool and no strategy gates it. The
+    /// tool gets the decorators that it would have in the conversation.
     fn restore(&self, id: &ToolId, context: &ToolContext) -> Option<Arc<dyn Tool>> {
-        if self.tools.was_added(id) {
+        if self.tools.was_added_or_excluded(id) {
             return None;
         }
         let tool = self.strategy.restore(id).filter(|tool| !self.tools.is_excluded(tool))?;
@@ -102,23 +102,22 @@ impl NestedScope {
             tool,
         };
         let view = ConversationView::new(&[], &self.tools);
-        let view = view.with_calls(&self.calls_before).with_lineage(&self.lineage);
-        let gate = self
-            .strategy
-            .gate(&named, &view.with_context(context).with_position(self.turn, 1));
+        let view = view.with_calls(&self.ended_calls).with_lineage(&self.lineage);
+        // A nested call belongs to no iteration, so the strategies receive the number of the first iteration.
+        let view = view.with_context(context).with_position(self.turn, 1);
+        let gate = self.strategy.gate(&named, &view);
         (gate == CallGate::Ungated).then_some(named.tool)
     }
 }
 
-/// Returns the id that a tool requested, cut to [`ID_CHARS_MAX`] characters.
+/// Returns the id that a tool requested, truncated to [`ID_CHARS_MAX`] characters.
 fn shortened_id(id: &str) -> ToolId {
     let shortened: String = id.chars().take(ID_CHARS_MAX).collect();
     ToolId::from_text(&shortened)
 }
 
-fn unknown_tool(id: &str) -> ToolError {
-    let shown: String = id.chars().take(ID_CHARS_MAX).collect();
-    let message = format!("there is no tool `{shown}`");
+fn unknown_tool_error(id: &str) -> ToolError {
+    let message = format!("there is no tool `{}`", shortened_id(id));
     ToolError::Model(Error::new(ErrorKind::UnknownTool, Phase::Validate, message))
 }
 
@@ -130,10 +129,10 @@ impl ToolCaller for NestedCaller {
         let requested_id = shortened_id(id);
         let nested_caller = || Self {
             scope: self.scope.clone(),
-            caller: requested_id.clone(),
+            caller_id: requested_id.clone(),
         };
-        // The caller can pass another context than the one that it received. The guard of the run applies nevertheless,
-        // the clock of the run replaces a missing clock, and the chain contains the caller.
+        // The calling tool may pass a context that it did not receive from the run. The following lines ensure that the
+        // context has the guard of the run, a clock, and a call chain that ends with the calling tool.
         let context = match &self.scope.guard {
             Some(guard) => context.clone().with_guard(guard.clone()),
             None => context.clone(),
@@ -146,10 +145,10 @@ impl ToolCaller for NestedCaller {
             Some(_) => context.with_tools(Arc::new(nested_caller())),
             None => context,
         };
-        let context = if CallChain::of(&context).last() == Some(&self.caller) {
+        let context = if CallChain::of(&context).last() == Some(&self.caller_id) {
             context
         } else {
-            CallChain::enter(context, &self.caller, &*self.scope.outer_call_id)
+            CallChain::enter(context, &self.caller_id, &*self.scope.outer_call_id)
         };
         let context = context.for_new_call();
         let tool = self.scope.find_callable(id, &context);
@@ -164,14 +163,14 @@ impl ToolCaller for NestedCaller {
         let context = CallChain::enter(context, &requested_id, call_id);
         let returned = match tool {
             Some(tool) => tool.call(arguments, &context).await,
-            None => Err(unknown_tool(id)),
+            None => Err(unknown_tool_error(id)),
         };
         events.error = match &returned {
             Ok(result) => result.is_error().then_some(ErrorKind::Tool),
             Err(error) => Some(error.report().kind),
         };
         // The result of a plugin already lists the denied accesses of its nested calls.
-        if self.caller.is_native() {
+        if self.caller_id.is_native() {
             self.announce_denied(&returned);
         }
         returned
@@ -184,7 +183,7 @@ impl ToolCaller for NestedCaller {
 }
 
 impl NestedCaller {
-    /// Emits the accesses that were denied to a nested call.
+    /// Emits the accesses that the host denied to a nested call.
     fn announce_denied(&self, returned: &Result<ToolResult, ToolError>) {
         let denied = match returned {
             Ok(result) => &result.denied,
@@ -199,13 +198,14 @@ impl NestedCaller {
     }
 }
 
-/// Emits the start of a nested call, and its end when dropped.
+/// A guard that emits the start of a nested call, and emits its end when the guard is dropped.
 struct NestedCallEvents {
     scope: Arc<NestedScope>,
     number: u32,
     tool: ToolId,
     started: Instant,
-    /// The error to report. If the call is dropped before it returns, it was cancelled.
+    /// The error to report; `None` if the call succeeded. It is [`ErrorKind::Cancelled`] until the call returns, because a
+    /// call that is dropped before it returns was cancelled.
     error: Option<ErrorKind>,
 }
 
@@ -215,7 +215,7 @@ impl NestedCallEvents {
         scope.observers.emit(&Event::NestedCallStarted {
             id: scope.outer_call_id.clone(),
             number,
-            caller: caller.caller.clone(),
+            caller: caller.caller_id.clone(),
             tool: tool.clone(),
         });
         Self {

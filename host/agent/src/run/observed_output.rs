@@ -1,11 +1,11 @@
-//! The output of a running call.
+//! The output sink of a running call.
 
 use std::sync::Arc;
 
 use crate::event::{Event, Observers};
 use toolwit_core::{Origin, OutputSink, ToolContext};
 
-/// The output of one call. It emits progress as an event, and passes everything to the output of the user.
+/// The output sink of one call. It emits progress as an event, and passes everything to the output sink of the user.
 pub(super) struct ObservedOutput {
     user_output: Option<Arc<dyn OutputSink>>,
     observers: Observers,
@@ -14,8 +14,9 @@ pub(super) struct ObservedOutput {
 }
 
 impl ObservedOutput {
-    /// Returns the context with an output that emits the progress of a call. In an agent, this output replaces the
-    /// output of the outer call, so that only the process in which the progress is made emits it.
+    /// Returns the context with an output sink that emits the progress of a call. If the call is a call of a nested agent,
+    /// its sink replaces the sink of the outer call. So only the process of the nested agent emits the progress, not the
+    /// outer process too.
     pub(super) fn observe(context: ToolContext, observers: &Observers, call_id: &str) -> ToolContext {
         let output = context.shared_output();
         let outer = context.extension::<Arc<Self>>();
@@ -51,9 +52,9 @@ impl OutputSink for ObservedOutput {
         }
     }
 
-    fn words(&self, text: &str, origin: &Origin) {
+    fn model_text(&self, text: &str, origin: &Origin) {
         if let Some(output) = &self.user_output {
-            output.words(text, origin);
+            output.model_text(text, origin);
         }
     }
 

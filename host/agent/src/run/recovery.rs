@@ -1,5 +1,5 @@
-//! The decisions about the calls of an interrupted run: which of them run, and with which outcome the others are
-//! answered.
+//! Recovery of an interrupted run: decides which of its open calls run again, and which outcomes the other open calls
+//! get. An open call is a call of the last response that has no answer.
 
 use std::collections::HashMap;
 
@@ -13,28 +13,29 @@ use crate::replay::arguments_diff;
 use crate::state::error_text;
 use toolwit_core::{Arguments, Error, ErrorKind, Phase, ToolContext, ToolLookup, ToolName, ToolSet, parse_arguments};
 
-/// The decisions about the open calls that began in the earlier process. The plan does not contain the calls that did
-/// not begin.
+/// The decisions about the open calls that began in the earlier process. Open calls that did not begin are not part of
+/// the plan.
 pub(super) struct RecoveryPlan {
-    /// The outcomes of the calls that do not run, by their ids.
+    /// The outcomes of the calls that do not run again, by the ids of the calls.
     pub(super) outcomes: HashMap<String, RecordedOutcome>,
     /// The ids of the calls that run again.
     pub(super) rerun_ids: Vec<String>,
-    /// The earlier starts of the calls that run again, by their ids.
+    /// The recorded starts of the calls that run again, by the ids of the calls.
     pub(super) earlier_starts: HashMap<String, RecordedStart>,
 }
 
-/// Decides what happens to the open calls. None of them may be [unresolved](OpenCall::is_unresolved).
+/// Decides for each open call that began whether the call runs again. The caller has checked that no open call is
+/// [unresolved](OpenCall::is_unresolved).
 pub(super) fn plan_recovery(open_calls: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
     let mut plan = RecoveryPlan {
         outcomes: HashMap::new(),
         rerun_ids: Vec::new(),
         earlier_starts: HashMap::new(),
     };
-    for open in open_calls {
-        let id = &open.call.id;
-        let Some(started) = &open.started else { continue };
-        let outcome = match (&open.outcome, open.resolution) {
+    for open_call in open_calls {
+        let id = &open_call.call.id;
+        let Some(started) = &open_call.started else { continue };
+        let outcome = match (&open_call.outcome, open_call.resolution) {
             (Some(outcome), _) => Some(outcome.clone()),
             (None, Some(Resolution::Done)) => Some(RecordedOutcome {
                 text: "the host stopped while this call ran; a person confirmed that it took effect. Its result is not known"
@@ -45,23 +46,24 @@ pub(super) fn plan_recovery(open_calls: &[OpenCall], tools: &ToolSet) -> Recover
                 let reason = "the host stopped, and a person confirmed that the call had no effect";
                 Some(refused_outcome(not_run(ErrorKind::Cancelled, reason)))
             }
-            (None, _) => refuse_redefined(open, tools),
+            // A person decided that the call runs again, or the call may run again without a decision.
+            (None, Some(Resolution::RunAgain) | None) => redefinition_refusal(open_call, tools),
         };
         match outcome {
             Some(outcome) => drop(plan.outcomes.insert(id.clone(), outcome)),
             None => {
-                tracing::info!(tool = %started.name, call = %id, "a call that was interrupted runs again");
+                tracing::info!(tool = %started.name, call = %id, "an interrupted call runs again");
                 plan.rerun_ids.push(id.clone());
                 plan.earlier_starts
-                    .extend(started.start.clone().map(|start| (id.clone(), start)));
+                    .extend(started.recorded_start.clone().map(|start| (id.clone(), start)));
             }
         }
     }
     plan
 }
 
-/// Returns the names of the tools whose definition, code or grant has changed since their last call, sorted.
-/// Missing tools are not among them.
+/// Returns the sorted names of the tools whose definition, code or grant has changed since their last call. Tools that
+/// no longer exist are omitted.
 pub(super) async fn changed_tools(
     last_starts: &HashMap<ToolName, RecordedStart>,
     tools: &ToolSet,
@@ -73,8 +75,8 @@ pub(super) async fn changed_tools(
             continue;
         };
         let access = named.tool.access(&start.arguments, context).await;
-        let is_same = named.definition.digest() == start.definition;
-        if !is_same || access.code != start.code || access.grant != start.grant {
+        let has_same_definition = named.definition.digest() == start.definition;
+        if !has_same_definition || access.code != start.code || access.grant != start.grant {
             changed.push(name.clone());
         }
     }
@@ -82,8 +84,8 @@ pub(super) async fn changed_tools(
     changed
 }
 
-/// Checks that a call runs again with the arguments of its earlier start. Arguments that a person edited are not
-/// compared.
+/// Checks that a call runs again with the arguments of its earlier start. If a person edited the arguments before the
+/// earlier start, they are not compared.
 ///
 /// # Errors
 /// [`JournalError::Divergence`] if the arguments differ.
@@ -101,11 +103,11 @@ pub(super) fn check_same_arguments(
     Err(JournalError::Divergence(message))
 }
 
-/// Returns the outcome of a call that must not run again, because its tool has another definition than when the call
-/// began. Returns `None` if the definitions are equal or one of them is missing.
-fn refuse_redefined(open: &OpenCall, tools: &ToolSet) -> Option<RecordedOutcome> {
-    let started = open.started.as_ref()?;
-    let start = started.start.as_ref()?;
+/// Returns the outcome of a call that must not run again because the definition of its tool has changed since the call
+/// began. Returns `None` if the definition has not changed or was not recorded, or if the tool no longer exists.
+fn redefinition_refusal(open_call: &OpenCall, tools: &ToolSet) -> Option<RecordedOutcome> {
+    let started = open_call.started.as_ref()?;
+    let start = started.recorded_start.as_ref()?;
     let ToolLookup::Found(named) = tools.look_up(started.name.as_str()) else {
         return None;
     };
@@ -122,10 +124,13 @@ fn refused_outcome(error: Error) -> RecordedOutcome {
     RecordedOutcome::failed(error.kind, error_text(&error))
 }
 
-/// Returns the reason why the calls that did not begin in the earlier process must not start: another call of the last
-/// response ended the run. Returns `None` if they may start.
+/// Returns the reason why open calls that did not begin must not start: another call of the last response returned a
+/// signal, or an error that only the operator can fix. Returns `None` if the open calls may start.
 pub(super) fn halt_reason(interrupted: &InterruptedRun) -> Option<&'static str> {
-    let open_outcomes = interrupted.open.iter().filter_map(|open| open.outcome.as_ref());
+    let open_outcomes = interrupted
+        .open_calls
+        .iter()
+        .filter_map(|open_call| open_call.outcome.as_ref());
     let mut outcomes = interrupted.answered_outcomes.iter().chain(open_outcomes);
     outcomes.find_map(|outcome| {
         if outcome.operator_error.is_some() {
@@ -136,29 +141,30 @@ pub(super) fn halt_reason(interrupted: &InterruptedRun) -> Option<&'static str> 
     })
 }
 
-/// Prepares the open calls to run. A call that did not begin is refused if there is a [`halt_reason`]. It is also
-/// refused if its response was cut, because its arguments may be incomplete.
+/// Prepares the open calls to run. A call that did not begin is refused if there is a [`halt_reason`], or if its
+/// response was cut, because its arguments may then be incomplete.
 pub(super) fn prepare_open_calls(
-    open: Vec<OpenCall>,
+    open_calls: Vec<OpenCall>,
     finish: &FinishReason,
     halt_reason: Option<&str>,
 ) -> Vec<PreparedCall> {
-    open.into_iter()
-        .map(|open| {
-            let parsed = parse_arguments(&open.call.arguments);
-            let is_complete = finish.is_complete() || open.started.is_some();
-            let halt_reason = halt_reason.filter(|_| open.started.is_none());
+    open_calls
+        .into_iter()
+        .map(|open_call| {
+            let parsed = parse_arguments(&open_call.call.arguments);
+            let has_complete_arguments = finish.is_complete() || open_call.started.is_some();
+            let halt_reason = halt_reason.filter(|_| open_call.started.is_none());
             let arguments = if let Some(reason) = halt_reason {
                 Err(not_run(ErrorKind::ToolUnavailable, reason))
-            } else if is_complete {
+            } else if has_complete_arguments {
                 parsed.map(|parsed| parsed.arguments).map_err(Error::from)
             } else {
-                let message = "the answer was cut before this call was complete; it was not executed";
+                let message = "the response was cut before this call was complete; the call was not executed";
                 Err(Error::new(ErrorKind::InvalidArguments, Phase::Validate, message))
             };
             PreparedCall {
-                requested_name: open.call.name.clone(),
-                history_call: open.call,
+                requested_name: open_call.call.name.clone(),
+                history_call: open_call.call,
                 arguments,
                 is_repaired: false,
             }
@@ -177,5 +183,5 @@ pub(super) fn unresolved_calls_error(calls: &[UnresolvedCall]) -> Error {
         calls.join(", ")
     );
     Error::new(ErrorKind::Configuration, Phase::Execute, message)
-        .with_suggestion("find out whether it did, then decide with `Conversation::resolve_call`")
+        .with_suggestion("find out whether each call took effect, then decide with `Conversation::resolve_call`")
 }

@@ -1,15 +1,15 @@
-//! Errors that the model reads when a call does not run, or fails in a way that its arguments do not explain.
+//! Errors that the model reads for calls that do not run, that panic, or that only the operator can fix.
 
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{NamedTool, ToolDefinition, ToolError, ToolName, ToolSet};
 
-/// Maximum length of a name in an error, in characters. The model can write a name of any length.
+/// Maximum length of a tool name in an error, in characters. The model can write a name of any length.
 const NAME_CHARS_SHOWN: usize = 80;
 
-/// Maximum number of tool names in the answer to an unknown name without similar names.
+/// Maximum number of tool names in the error for an unknown name. They are listed if no tool has a similar name.
 const NAMES_SHOWN: usize = 20;
 
-/// Maximum number of parameters in the answer to invalid arguments.
+/// Maximum number of parameters in the error for invalid arguments.
 const PARAMETERS_SHOWN: usize = 12;
 
 /// Truncates an unknown name for an error message.
@@ -49,7 +49,7 @@ pub(super) fn redefined_tool(tool: &NamedTool) -> Error {
     );
     Error::new(ErrorKind::InvalidArguments, Phase::Validate, message)
         .with_tool(tool.name.as_str())
-        .with_suggestion(expectation(&tool.definition))
+        .with_suggestion(parameter_suggestion(&tool.definition))
 }
 
 /// Returns the error for a name whose tool is inside a closed facade. `path` holds the facades to open, the outermost
@@ -57,7 +57,7 @@ pub(super) fn redefined_tool(tool: &NamedTool) -> Error {
 pub(super) fn tool_in_facade(name: &str, path: &[String]) -> Error {
     let name = shortened_name(name);
     let facades: Vec<_> = path.iter().map(|facade| format!("`{facade}`")).collect();
-    let outermost = facades.first().map_or("it", String::as_str);
+    let outermost = facades.first().map_or("a facade", String::as_str);
     let message = format!("`{name}` is inside {outermost}, which is not open");
     Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
         .with_suggestion(format!("call {} first, then `{name}`", facades.join(", then ")))
@@ -68,16 +68,20 @@ pub(super) fn not_run(kind: ErrorKind, reason: &str) -> Error {
     Error::new(kind, Phase::Validate, format!("not run: {reason}"))
 }
 
-/// Adds the expected parameters to an error about arguments. Returns other errors unchanged.
-pub(super) fn with_expectation(error: ToolError, definition: &ToolDefinition, name: &ToolName) -> ToolError {
+/// Adds the expected parameters to an [`ErrorKind::InvalidArguments`] error. Returns other errors unchanged.
+pub(super) fn with_expected_parameters(error: ToolError, definition: &ToolDefinition, name: &ToolName) -> ToolError {
     if error.report().kind != ErrorKind::InvalidArguments {
         return error;
     }
-    error.map(|error| error.with_tool(name.as_str()).with_suggestion(expectation(definition)))
+    error.map(|error| {
+        error
+            .with_tool(name.as_str())
+            .with_suggestion(parameter_suggestion(definition))
+    })
 }
 
-/// Returns a suggestion with the parameters of a tool.
-fn expectation(definition: &ToolDefinition) -> String {
+/// Returns a suggestion that lists the parameters of a tool.
+fn parameter_suggestion(definition: &ToolDefinition) -> String {
     let schema = &definition.input_schema;
     let required: Vec<_> = schema["required"]
         .as_array()
@@ -91,10 +95,10 @@ fn expectation(definition: &ToolDefinition) -> String {
         .flatten()
         .take(PARAMETERS_SHOWN)
         .map(|(name, schema)| {
-            let kind = schema["type"].as_str().unwrap_or("see its schema");
+            let json_type = schema["type"].as_str().unwrap_or("see its schema");
             let is_required = required.contains(&name.as_str());
             let need = if is_required { "required" } else { "optional" };
-            format!("`{name}` ({kind}, {need})")
+            format!("`{name}` ({json_type}, {need})")
         })
         .collect();
     if parameters.is_empty() {
@@ -108,9 +112,9 @@ fn quoted(names: &[ToolName]) -> String {
     names.join(", ")
 }
 
-/// Returns the error that the model reads instead of an error for the operator, because the model must not see the
-/// details. The call may have run in part: an agent can return an error for the operator after calls of its own.
-pub(super) fn operator_error(kind: ErrorKind) -> Error {
+/// Returns the error that the model reads instead of an error that only the operator can fix. It hides the details of
+/// that error. It states that the call may have taken effect, because an agent can fail after some of its own calls ran.
+pub(super) fn hidden_operator_error(kind: ErrorKind) -> Error {
     let message =
         "the call failed, and only the operator of the tool can fix the cause; the call may have taken effect";
     Error::new(kind, Phase::Execute, message)

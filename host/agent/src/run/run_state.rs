@@ -14,27 +14,27 @@ use crate::event::Event;
 use crate::injection::{CallGate, ConversationView, InjectionStrategy};
 use crate::limits::LoopLimits;
 use crate::outcome::RunUsage;
-use crate::process::{Account, Budget, new_run_id};
+use crate::process::{Account, Budget, new_unique_id};
 use crate::state::{ConversationState, error_text};
 use toolwit_core::{ErrorKind, LOOP_ID, NamedTool, ToolContext, ToolName, WallClock};
 
-/// A conversation during one run.
+/// A run in progress, with the conversation that it borrows.
 pub(super) struct RunState<'c> {
     pub(super) conversation: &'c mut ConversationState,
     /// The context that the tools of this run receive.
     pub(super) context: ToolContext,
     pub(super) stop: StopSignal,
-    /// The usage of this run, nested agents included.
+    /// The account of the tokens, cost and calls of this run, including its nested agents.
     pub(super) account: Arc<Account>,
     pub(super) tally: RunTally,
-    /// The JSON Schema of the answer, which takes precedence over that of the options.
+    /// The JSON Schema of the answer. It takes precedence over the schema in the options of the conversation.
     pub(super) answer_schema: Option<Value>,
     /// Whether tools may deliver results after their call was answered.
     pub(super) receives_late_results: bool,
 }
 
-/// The data of a run that do not borrow the conversation. A single call keeps them while other calls use the
-/// conversation.
+/// The fields of a [`RunState`] that do not borrow the conversation. A [`SingleCall`](super::single_call::SingleCall)
+/// keeps them while other calls use the conversation.
 pub(super) struct DetachedRun {
     context: ToolContext,
     pub(super) stop: StopSignal,
@@ -51,20 +51,26 @@ impl<'c> RunState<'c> {
             ..Budget::default()
         };
         let account = Arc::new(Account::open(budget, Some(process.account().clone())));
-        let wall_max = wall_max(limits, process.account());
+        let wall_max = remaining_wall_max(limits, process.account());
+        // A wait for an approval stops the clock of the run and these outer clocks.
         let outer_clock = WallClock::of(context).into_iter();
         let clock = WallClock::start(outer_clock.chain([process.account().clock().clone()]));
-        let stop = StopSignal::new(conversation.context.cancel(), context.cancel(), clock.clone(), wall_max);
+        let stop = StopSignal::new(
+            conversation.context.cancel_token(),
+            context.cancel_token(),
+            clock.clone(),
+            wall_max,
+        );
         let context = with_loop_guard(
             context.clone(),
             conversation.approvals.as_ref(),
             &conversation.observers,
         )
-        .with(LOOP_ID, new_run_id())
+        .with(LOOP_ID, new_unique_id())
         .with_extension(process)
         .with_extension(account.clone())
         .with_wall_clock(clock)
-        .with_cancel(stop.token().clone());
+        .with_cancel_token(stop.token().clone());
         Self {
             conversation,
             context,
@@ -76,7 +82,7 @@ impl<'c> RunState<'c> {
         }
     }
 
-    /// Releases the conversation. The run continues with [`RunState::reattach`].
+    /// Ends the borrow of the conversation. [`RunState::reattach`] continues the run.
     pub(super) fn detach(self) -> DetachedRun {
         DetachedRun {
             context: self.context,
@@ -85,7 +91,7 @@ impl<'c> RunState<'c> {
         }
     }
 
-    /// Continues a detached run. Its counters start at zero.
+    /// Continues a detached run, with an empty [tally](RunTally).
     pub(super) fn reattach(conversation: &'c mut ConversationState, run: DetachedRun) -> Self {
         Self {
             conversation,
@@ -99,12 +105,12 @@ impl<'c> RunState<'c> {
         }
     }
 
-    /// Emits an event that the tally of the run does not count.
+    /// Emits an event without recording it in the tally of the run.
     pub(super) fn emit(&self, event: &Event) {
         self.conversation.observers.emit(event);
     }
 
-    /// Emits, records and logs events about the tools and denied accesses.
+    /// Records events in the tally of the run, logs the events that change the tools, and emits all events.
     pub(super) fn emit_and_record(&mut self, events: &[Event]) {
         for event in events {
             self.tally.record(event);
@@ -116,7 +122,7 @@ impl<'c> RunState<'c> {
                     tracing::info!(count = names.len(), %trigger, names = joined(names), "tools removed");
                 }
                 Event::ProviderInvalid { kind, reason } => {
-                    tracing::warn!(kind, reason, "a returned object cannot become tools");
+                    tracing::warn!(kind, reason, "the methods of a returned object cannot become tools");
                 }
                 Event::ToolsMany { count } => tracing::warn!(count, "many tools are declared"),
                 _ => {}
@@ -133,7 +139,7 @@ impl<'c> RunState<'c> {
             .with_position(conversation.turns, self.tally.iterations)
     }
 
-    /// Returns whether the strategies allow a call of a tool now. If a strategy panics, the tool is locked.
+    /// Returns whether the strategies allow a call of this tool now. If a strategy panics, the tool counts as locked.
     pub(super) fn gate(&self, tool: &NamedTool) -> CallGate {
         let strategy = &self.conversation.strategy;
         let gate = catch_unwind(AssertUnwindSafe(|| strategy.gate(tool, &self.view())));
@@ -146,10 +152,10 @@ impl<'c> RunState<'c> {
         })
     }
 
-    /// Answers the open calls with an error.
+    /// Answers the unanswered calls of the last response with an error that has this reason.
     pub(super) fn refuse_open_calls(&mut self, reason: &str) {
         let error = not_run(ErrorKind::LoopLimit, reason);
-        if self.conversation.history.close(&error) {
+        if self.conversation.history.answer_open_calls(&error) {
             self.emit(&Event::OpenCallsAnswered {
                 content: error_text(&error),
             });
@@ -167,8 +173,8 @@ impl<'c> RunState<'c> {
     }
 }
 
-/// Returns the time that a run may take: its own limit, or the remaining time budget of the process if that is shorter.
-fn wall_max(limits: &LoopLimits, process: &Account) -> Duration {
+/// Returns the time that a run may take: its own limit, or the remaining time of the process if that is shorter.
+fn remaining_wall_max(limits: &LoopLimits, process: &Account) -> Duration {
     let run_max = Duration::from_millis(limits.wall_ms_max);
     process.wall_left().map_or(run_max, |left| left.min(run_max))
 }

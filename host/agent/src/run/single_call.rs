@@ -31,15 +31,16 @@ pub(crate) enum SingleCallStart {
     Locked(String),
 }
 
-/// A call that can run. It borrows nothing of the conversation, so that other calls can run at the same time.
+/// A call that can run. It does not borrow the conversation, so that other calls can run at the same time.
 pub(crate) struct SingleCall {
     run: DetachedRun,
     prepared: PreparedCall,
     tool: NamedTool,
+    /// The future that checks whether the call may run, and runs the tool.
     body: BoxFuture<'static, FinishedCall>,
 }
 
-/// A call that ended, before its result was applied to the conversation.
+/// A call that ended. Its result is not yet applied to the conversation.
 pub(crate) struct EndedCall {
     run: DetachedRun,
     prepared: PreparedCall,
@@ -48,17 +49,17 @@ pub(crate) struct EndedCall {
 }
 
 /// The result of a single call, after it was applied to the conversation.
-pub(crate) struct SingleAnswer {
+pub(crate) struct SingleCallAnswer {
     /// The id of the tool that was called.
     pub(crate) tool: ToolId,
-    /// The result; an error result if the call could not run to its end.
+    /// The result. It is an error result if the call could not run to its end.
     pub(crate) result: ToolResult,
     /// Whether the declared tools changed.
     pub(crate) has_changed_tools: bool,
 }
 
 impl SingleCall {
-    /// Looks up the tool, checks its gate, and prepares the call. Each call is a turn of its own.
+    /// Looks up the tool, checks whether the strategies lock it, and prepares the call. Each call is a turn of its own.
     pub(crate) fn start(
         conversation: &mut ConversationState,
         name: &str,
@@ -79,7 +80,7 @@ impl SingleCall {
         let history_call = ToolCall {
             id,
             name: tool.name.to_string(),
-            // Only the history would contain the arguments, and it is cleared after the call.
+            // These arguments would only appear in the history, which is cleared after the call.
             arguments: String::new(),
         };
         let prepared = PreparedCall {
@@ -97,14 +98,14 @@ impl SingleCall {
         }))
     }
 
-    /// Returns the group whose calls must not run at the same time.
+    /// Returns the serial group of the call. Calls of one group must not run at the same time.
     pub(crate) fn serial_group(&self) -> Option<u64> {
         self.prepared.serial_group(&self.tool)
     }
 
-    /// Waits for `lock`, if there is one, then runs the call while it holds the lock. If the call is cancelled or the
-    /// deadline of the run is reached during this wait, the call does not begin. After a later cancellation or
-    /// deadline, the tool has [`STOP_GRACE`] to end by itself.
+    /// Acquires `lock`, if there is one, and holds it while the call runs. If the call is cancelled before it begins, or
+    /// reaches its deadline while it waits for the lock, it does not run. After a later cancellation or deadline, the
+    /// tool has [`STOP_GRACE`] to end by itself.
     pub(crate) async fn run<G>(self, lock: Option<impl Future<Output = G>>) -> EndedCall {
         let Self {
             run,
@@ -112,7 +113,7 @@ impl SingleCall {
             tool,
             body,
         } = self;
-        let entered = if run.stop.is_cancelled() {
+        let lock_result = if run.stop.is_cancelled() {
             Err(RunFailure::Cancelled)
         } else if let Some(lock) = lock {
             tokio::select! {
@@ -123,25 +124,25 @@ impl SingleCall {
         } else {
             Ok(None)
         };
-        let _guard = match entered {
+        let _guard = match lock_result {
             Ok(guard) => guard,
             Err(failure) => {
                 return EndedCall {
                     run,
                     prepared,
                     tool,
-                    finished: not_begun(&failure),
+                    finished: finish_without_start(&failure),
                 };
             }
         };
         let started = Instant::now();
         let mut body = pin!(body);
-        let ended = tokio::select! {
+        let finished_before_stop = tokio::select! {
             biased;
             finished = &mut body => Some(finished),
             _ = run.stop.wait() => None,
         };
-        let finished = match ended {
+        let finished = match finished_before_stop {
             Some(finished) => finished,
             None => tokio::select! {
                 biased;
@@ -158,8 +159,8 @@ impl SingleCall {
     }
 }
 
-/// Returns the end of a call that the run stopped before it began.
-fn not_begun(failure: &RunFailure) -> FinishedCall {
+/// Returns the end of a call that did not start, because the call was cancelled or its deadline was reached.
+fn finish_without_start(failure: &RunFailure) -> FinishedCall {
     let error = match failure {
         RunFailure::Cancelled => not_run(ErrorKind::Cancelled, "the call was cancelled before it began"),
         failure => not_run(ErrorKind::LoopLimit, &failure.to_string()),
@@ -169,21 +170,21 @@ fn not_begun(failure: &RunFailure) -> FinishedCall {
 }
 
 impl EndedCall {
-    /// Applies the result to the conversation: the strategies add and remove tools.
-    pub(crate) fn record(self, conversation: &mut ConversationState) -> SingleAnswer {
+    /// Applies the result to the conversation: sends the text for the user, and lets the strategies add and remove tools.
+    pub(crate) fn record(self, conversation: &mut ConversationState) -> SingleCallAnswer {
         let tool = self.tool.definition.id.clone();
-        // A single call has no loop that a tool could end, so the requests are ignored.
-        let mut requests = EndRequests::default();
+        // A single call has no loop that a tool could end, so requests to end the loop are ignored.
+        let mut end_requests = EndRequests::default();
         let mut run = RunState::reattach(conversation, self.run);
-        let result = record_call(&mut run, self.prepared, self.tool, self.finished, &mut requests);
+        let result = record_call(&mut run, self.prepared, self.tool, self.finished, &mut end_requests);
         let has_changed_tools = run.tally.has_changed_declarations;
         drop(run);
         conversation.history.clear();
         if has_changed_tools {
-            // A removed tool stays declared until the next turn starts.
+            // Starting a turn updates the declared tools: a removed tool stays declared until then.
             conversation.toolbox.start_turn();
         }
-        SingleAnswer {
+        SingleCallAnswer {
             tool,
             result,
             has_changed_tools,

@@ -1,7 +1,8 @@
-//! Spans of telemetry, with the names and attributes of OpenTelemetry's semantic conventions for generative AI, and
-//! with attributes of this crate that begin with `toolwit.`.
+//! `tracing` spans for telemetry. Their names and attributes follow OpenTelemetry's semantic conventions for generative
+//! AI. Attributes that only this crate has begin with `toolwit.`.
 //!
-//! The content of messages and calls is in events of another target, [`CONTENT`], at the level `TRACE`.
+//! The content of messages and calls is not in the spans. It is in events with the target [`CONTENT`] and the
+//! level `TRACE`.
 
 use tracing::field::Empty;
 use tracing::{Instrument, Level, Span, enabled, info_span, trace};
@@ -16,8 +17,8 @@ use toolwit_core::{Arguments, NamedTool, ToolResult};
 /// The target of events with the content of messages and calls.
 pub(super) const CONTENT: &str = "toolwit::content";
 
-/// Opens the span of a run. The span of an agent's run has the name of the agent.
-pub(super) fn invoke_agent(conversation: &ConversationState) -> Span {
+/// Opens the span of a run. If an agent runs, the span has the name of the agent.
+pub(super) fn invoke_agent_span(conversation: &ConversationState) -> Span {
     let model = &conversation.model;
     let agent: Option<&AgentName> = conversation.context.extension();
     let agent = agent.map(|AgentName(name)| name.as_str());
@@ -43,19 +44,19 @@ pub(super) fn invoke_agent(conversation: &ConversationState) -> Span {
     )
 }
 
-/// Runs a turn in the span of its run, and adds the end of the run to the span.
+/// Awaits a turn inside the span of its run, and records the outcome of the run in the span.
 pub(super) async fn run_in_span(
     span: Span,
     turn: impl Future<Output = Result<RunOutcome, RunError>>,
 ) -> Result<RunOutcome, RunError> {
-    let ended = turn.instrument(span.clone()).await;
-    end_agent(&span, &ended);
-    ended
+    let result = turn.instrument(span.clone()).await;
+    record_run_outcome(&span, &result);
+    result
 }
 
-/// Adds the end of a run to its span.
-fn end_agent(span: &Span, ended: &Result<RunOutcome, RunError>) {
-    let outcome = match ended {
+/// Records the outcome of a run in its span.
+fn record_run_outcome(span: &Span, result: &Result<RunOutcome, RunError>) {
+    let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => {
             span.record("error.type", format!("{:?}", error.outcome.stop));
@@ -65,17 +66,17 @@ fn end_agent(span: &Span, ended: &Result<RunOutcome, RunError>) {
     let tokens = &outcome.usage.tokens;
     span.record("gen_ai.usage.input_tokens", tokens.input_tokens);
     span.record("gen_ai.usage.output_tokens", tokens.output_tokens);
-    let optional = [
+    let optional_counts = [
         ("gen_ai.usage.cache_read.input_tokens", tokens.cached_tokens),
         ("toolwit.usage.injected_tokens", outcome.usage.injected_tokens),
     ];
-    for (name, count) in optional.into_iter().filter(|(_, count)| *count > 0) {
+    for (name, count) in optional_counts.into_iter().filter(|(_, count)| *count > 0) {
         span.record(name, count);
     }
 }
 
 /// Opens the span of an inference.
-pub(super) fn chat(model: &dyn ChatModel, options: &ChatOptions) -> Span {
+pub(super) fn chat_span(model: &dyn ChatModel, options: &ChatOptions) -> Span {
     let name = model.name();
     let span = info_span!(
         target: "toolwit::telemetry",
@@ -102,11 +103,11 @@ pub(super) fn chat(model: &dyn ChatModel, options: &ChatOptions) -> Span {
     span
 }
 
-/// Adds the response to the span of its inference.
-pub(super) fn end_chat(span: &Span, response: &Result<ChatResponse, RunFailure>) {
+/// Records the response in the span of its inference.
+pub(super) fn record_response(span: &Span, response: &Result<ChatResponse, RunFailure>) {
     match response {
         Ok(response) => {
-            span.record("gen_ai.response.finish_reasons", finish_reason(&response.finish));
+            span.record("gen_ai.response.finish_reasons", finish_reason_name(&response.finish));
             span.record("gen_ai.usage.input_tokens", response.usage.input_tokens);
             span.record("gen_ai.usage.output_tokens", response.usage.output_tokens);
             if response.usage.cached_tokens > 0 {
@@ -122,8 +123,8 @@ pub(super) fn end_chat(span: &Span, response: &Result<ChatResponse, RunFailure>)
     }
 }
 
-/// Returns the finish reason as providers name it.
-fn finish_reason(finish: &FinishReason) -> &str {
+/// Returns the name of a finish reason for a span.
+fn finish_reason_name(finish: &FinishReason) -> &str {
     match finish {
         FinishReason::Stop => "stop",
         FinishReason::ToolCalls => "tool_calls",
@@ -136,7 +137,7 @@ fn finish_reason(finish: &FinishReason) -> &str {
 }
 
 /// Opens the span of a tool call.
-pub(super) fn execute_tool(tool: &NamedTool, id: &str, arguments: &Arguments) -> Span {
+pub(super) fn execute_tool_span(tool: &NamedTool, id: &str, arguments: &Arguments) -> Span {
     let name = tool.name.as_str();
     let span = info_span!(
         target: "toolwit::telemetry",
@@ -156,12 +157,12 @@ pub(super) fn execute_tool(tool: &NamedTool, id: &str, arguments: &Arguments) ->
     span
 }
 
-/// Adds the outcome to the span of its call.
-pub(super) fn end_tool(span: &Span, finished: &FinishedCall) {
-    let error = match &finished.outcome {
+/// Records the outcome in the span of its call.
+pub(super) fn record_call_outcome(span: &Span, finished: &FinishedCall) {
+    let error_type = match &finished.outcome {
         CallOutcome::Returned(returned) => match &**returned {
             Ok(result) => {
-                record_result(span, result);
+                emit_result(span, result);
                 result.is_error().then(|| "tool".to_owned())
             }
             Err(error) => Some(error.report().kind.to_string()),
@@ -170,13 +171,13 @@ pub(super) fn end_tool(span: &Span, finished: &FinishedCall) {
         CallOutcome::Panicked => Some("panic".to_owned()),
         CallOutcome::Abandoned => Some("cancelled".to_owned()),
     };
-    if let Some(error) = error {
-        span.record("error.type", error);
+    if let Some(error_type) = error_type {
+        span.record("error.type", error_type);
     }
 }
 
-/// Emits the result as an event with content, if such events are enabled.
-fn record_result(span: &Span, result: &ToolResult) {
+/// Emits the text of a result as a content event, if content events are enabled.
+fn emit_result(span: &Span, result: &ToolResult) {
     if enabled!(target: CONTENT, Level::TRACE) {
         span.in_scope(|| trace!(target: CONTENT, { gen_ai.tool.call.result = result.for_llm.as_str() }, "content"));
     }

@@ -8,55 +8,56 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::outcome::RunFailure;
 use toolwit_core::WallClock;
 
-/// The cancellation tokens and the deadline of a run as one signal. Dropping the signal cancels the calls and
+/// The combined signal of the cancellation tokens and the deadline of a run. Dropping the signal cancels the calls and
 /// inferences of the run.
 pub(super) struct StopSignal {
-    conversation: CancellationToken,
-    turn: CancellationToken,
-    run: CancellationToken,
+    conversation_token: CancellationToken,
+    turn_token: CancellationToken,
+    /// The token that the calls and inferences of the run receive.
+    run_token: CancellationToken,
     clock: Arc<WallClock>,
     wall_max: Duration,
     _cancel_on_drop: DropGuard,
 }
 
 impl StopSignal {
-    /// Creates a signal that observes the conversation's token and the turn's token, which may be the same.
+    /// Creates a signal that observes the tokens of the conversation and of the turn. Both may be the same token.
     pub(super) fn new(
-        conversation: &CancellationToken,
-        turn: &CancellationToken,
+        conversation_token: &CancellationToken,
+        turn_token: &CancellationToken,
         clock: Arc<WallClock>,
         wall_max: Duration,
     ) -> Self {
-        let run = turn.child_token();
+        let run_token = turn_token.child_token();
         Self {
-            conversation: conversation.clone(),
-            turn: turn.clone(),
+            conversation_token: conversation_token.clone(),
+            turn_token: turn_token.clone(),
             clock,
             wall_max,
-            _cancel_on_drop: run.clone().drop_guard(),
-            run,
+            _cancel_on_drop: run_token.clone().drop_guard(),
+            run_token,
         }
     }
 
     /// Returns the token that tools and the model receive.
     pub(super) fn token(&self) -> &CancellationToken {
-        &self.run
+        &self.run_token
     }
 
-    /// Returns whether the run was cancelled from outside.
+    /// Returns whether the conversation or the turn was cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.conversation.is_cancelled() || self.turn.is_cancelled()
+        self.conversation_token.is_cancelled() || self.turn_token.is_cancelled()
     }
 
-    /// Waits until the run must stop, then cancels the run's token.
+    /// Waits until the run must stop, then cancels the run's token. Returns the reason why the run stops.
     pub(super) async fn wait(&self) -> RunFailure {
         let failure = tokio::select! {
             biased;
-            () = self.conversation.cancelled() => RunFailure::Cancelled,
-            () = self.turn.cancelled() => RunFailure::Cancelled,
+            () = self.conversation_token.cancelled() => RunFailure::Cancelled,
+            () = self.turn_token.cancelled() => RunFailure::Cancelled,
             () = self.clock.wait_for_limit(self.wall_max) => RunFailure::WallClockLimit { max: self.wall_max },
         };
-        self.run.cancel();
+        self.run_token.cancel();
         failure
     }
 }

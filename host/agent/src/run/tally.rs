@@ -6,7 +6,7 @@ use crate::model::TokenUsage;
 use crate::outcome::{CallRecord, RunUsage};
 use toolwit_core::{Artifact, DeniedAccess, ToolName};
 
-/// The counts and the results of a run so far.
+/// The counts and the collected results of a run so far.
 #[derive(Default)]
 pub(super) struct RunTally {
     /// The number of inferences, without those that summarize the history.
@@ -23,27 +23,30 @@ pub(super) struct RunTally {
     pub(super) injected: Vec<ToolName>,
     /// The names of the removed tools.
     pub(super) removed: Vec<ToolName>,
-    /// The usage by injected tools. Tokens and cost are zero here, because the account of the run counts them.
+    /// The bytes and tokens that injected tools added. The other fields are zero here, because the
+    /// [account](crate::process::Account) of the run counts them.
     pub(super) usage: RunUsage,
+    /// The meter of the tokens that injected tools add to requests.
     pub(super) injection_meter: InjectionMeter,
     /// The number of consecutive responses that called an unknown tool.
     pub(super) unknown_streak: u32,
-    /// Whether the declared tools changed.
+    /// Whether the declared tools or their definitions changed.
     pub(super) has_changed_declarations: bool,
-    /// The last text of the model that is not empty.
+    /// The last non-empty text of the model.
     pub(super) last_text: Option<String>,
 }
 
 impl RunTally {
-    /// Measures, counts and returns the cost of the tools that were injected since the last request. Returns `None` if
-    /// no tool was injected. `message_tokens` is the estimated size of the messages of this request.
-    pub(super) fn count_injection(&mut self, message_tokens: usize, usage: &TokenUsage) -> Option<InjectionCost> {
+    /// Measures the cost of the tools that were injected since the last request, and adds it to the usage of the run.
+    /// Returns the cost, or `None` if no tool was injected. `message_tokens` is the estimated size of the messages of
+    /// this request.
+    pub(super) fn add_injection_cost(&mut self, message_tokens: usize, usage: &TokenUsage) -> Option<InjectionCost> {
         let cost = self.injection_meter.measure(message_tokens, usage)?;
         self.usage.injected_tokens = self.usage.injected_tokens.saturating_add(cost.tokens());
         Some(cost)
     }
 
-    /// Records the tools that an event adds or removes, and the accesses that were denied.
+    /// Records the tools that an event adds or removes, and the accesses that the event reports as denied.
     pub(super) fn record(&mut self, event: &Event) {
         self.has_changed_declarations |= changes_declarations(event);
         match event {

@@ -18,18 +18,18 @@ use crate::limits::IterationPolicy;
 use crate::millis::millis;
 use crate::model::ToolChoice;
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
-use crate::state::{ConversationState, interrupted_call};
+use crate::state::{ConversationState, cancelled_call};
 use toolwit_core::{Error, LOOP_ID, Message, ToolContext, ToolName};
 
-/// A run. If its future is dropped after its first event, the run ends as cancelled, with a valid history.
+/// A run of the tool loop. If its future is dropped after its first event, the run ends as cancelled, with a valid history.
 pub(crate) struct ToolLoop<'c> {
     run: RunState<'c>,
     started: Instant,
-    /// Whether the run ends only when no background call is open.
+    /// Whether the run waits for the late results of its background calls before it ends.
     awaits_background: bool,
     /// The roles whose tools the turn has, in addition to those of the conversation.
     roles: Vec<String>,
-    /// Whether the run has begun or was resumed, and its end has not been emitted. If so, a drop emits the end.
+    /// Whether the run has begun or was resumed, and its end was not emitted. A drop then emits the end as cancelled.
     is_open: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'c> ToolLoop<'c> {
         self
     }
 
-    /// Sets the schema of the answer.
+    /// Sets the JSON Schema of the answer.
     pub(crate) fn with_answer_schema(mut self, schema: Value) -> Self {
         self.run.answer_schema = Some(schema);
         self
@@ -75,63 +75,65 @@ impl<'c> ToolLoop<'c> {
             let outcome = self.take_outcome(Ending::new(None, failure.stop()));
             return Err(RunError::new(failure, outcome));
         }
-        let span = spans::invoke_agent(self.run.conversation);
+        let span = spans::invoke_agent_span(self.run.conversation);
         let turn = async move {
             self.begin_turn(prompt).await;
-            let ending = self.repeat().await;
-            self.end(ending).await
+            let ending = self.run_iterations().await;
+            self.end_and_commit(ending).await
         };
         spans::run_in_span(span, turn).await
     }
 
-    /// Ends the run, and stores its last events. If these cannot be stored, the run fails, also after an answer.
-    async fn end(mut self, ending: Result<Ending, RunFailure>) -> Result<RunOutcome, RunError> {
-        let ended = match ending {
-            Ok(ending) => Ok(self.finish(ending)),
+    /// Ends the run, and stores its last events in the journal. If they cannot be stored, the run fails even if it has an answer.
+    async fn end_and_commit(mut self, ending: Result<Ending, RunFailure>) -> Result<RunOutcome, RunError> {
+        let result = match ending {
+            Ok(ending) => Ok(self.end(ending)),
             Err(failure) => {
+                // If the response was cut, the error contains the last text of the model.
                 let is_cut = matches!(failure, RunFailure::Length);
                 let agent = self.run.account.failed_agent(&failure);
                 let answer = self.run.tally.last_text.take().filter(|_| is_cut);
-                let outcome = self.finish(Ending::new(answer, failure.stop()));
+                let outcome = self.end(Ending::new(answer, failure.stop()));
                 Err(RunError::new(failure, outcome).with_agent(agent))
             }
         };
         let Some(journal) = &self.run.conversation.journal else {
-            return ended;
+            return result;
         };
-        match (journal.commit().await, ended) {
+        match (journal.commit().await, result) {
             (Err(error), Ok(outcome)) => Err(RunError::new(RunFailure::Tool(Error::from(error)), outcome)),
-            (_, ended) => ended,
+            (_, result) => result,
         }
     }
 
     /// Continues the run that an earlier process did not finish. If the future is dropped before the run continues, the
     /// run stays interrupted.
     pub(crate) async fn resume(mut self) -> Result<RunOutcome, RunError> {
-        let planned = match self.run.conversation.interrupted.clone() {
-            Some(interrupted) => self.plan_resume(interrupted).await,
+        let prepared = match self.run.conversation.interrupted_run.clone() {
+            Some(interrupted) => self.prepare_resume(interrupted).await,
             // The caller has checked that there is an interrupted run.
             None => Err(RunFailure::Cancelled),
         };
-        let interrupted = match planned {
+        let interrupted = match prepared {
             Ok(interrupted) => interrupted,
             Err(failure) => {
                 let outcome = self.take_outcome(Ending::new(None, failure.stop()));
                 return Err(RunError::new(failure, outcome));
             }
         };
-        self.run.conversation.interrupted = None;
+        self.run.conversation.interrupted_run = None;
         self.is_open = true;
-        let span = spans::invoke_agent(self.run.conversation);
+        let span = spans::invoke_agent_span(self.run.conversation);
         let turn = async move {
             let ending = self.continue_from(interrupted).await;
-            self.end(ending).await
+            self.end_and_commit(ending).await
         };
         spans::run_in_span(span, turn).await
     }
 
-    /// Decides about the open calls, and emits that the run continues. After an error, the run can be resumed again.
-    async fn plan_resume(&mut self, interrupted: InterruptedRun) -> Result<InterruptedRun, RunFailure> {
+    /// Prepares the run to continue: restores its tools and counters, decides which open calls run again, and emits
+    /// [`Event::RunResumed`]. Returns the interrupted run. After an error, the run can be resumed later.
+    async fn prepare_resume(&mut self, interrupted: InterruptedRun) -> Result<InterruptedRun, RunFailure> {
         let failure = self.refusal().or_else(|| {
             let unresolved = interrupted.unresolved();
             (!unresolved.is_empty()).then(|| RunFailure::Tool(unresolved_calls_error(&unresolved)))
@@ -146,51 +148,51 @@ impl<'c> ToolLoop<'c> {
         let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
         run.answer_schema = interrupted.answer_schema.as_deref().cloned();
         run.tally.iterations = interrupted.iterations;
-        run.tally.calls_requested = interrupted.answered_calls;
+        run.tally.calls_requested = interrupted.answered_call_count;
         run.conversation.process.begin_run(None);
         run.conversation.toolbox.declare_again(&interrupted.declared_tools);
-        let plan = plan_recovery(&interrupted.open, run.conversation.toolbox.callable());
+        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable());
         run.conversation.recovered_outcomes = plan.outcomes;
         run.conversation.earlier_starts = plan.earlier_starts;
         let declared = run.conversation.toolbox.declared_names();
-        let only_in = |names: &[ToolName], others: &[ToolName]| -> Vec<ToolName> {
-            names.iter().filter(|name| !others.contains(name)).cloned().collect()
+        let difference = |names: &[ToolName], excluded: &[ToolName]| -> Vec<ToolName> {
+            names.iter().filter(|name| !excluded.contains(name)).cloned().collect()
         };
         run.emit(&Event::RunResumed {
             loop_id: interrupted.loop_id.clone(),
             again: plan.rerun_ids,
-            added: only_in(&declared, &interrupted.declared_tools),
-            removed: only_in(&interrupted.declared_tools, &declared),
+            added: difference(&declared, &interrupted.declared_tools),
+            removed: difference(&interrupted.declared_tools, &declared),
             changed,
         });
         Ok(interrupted)
     }
 
-    /// Continues after the model's last response, with its open calls or its text. If the model has not responded,
-    /// sends the request again. If the response was paused, another inference continues it.
+    /// Continues after the model's last response: runs its open calls, or ends the run with its text. If the model has
+    /// not responded, sends the request again. If the provider paused the response, another inference continues it.
     async fn continue_from(&mut self, interrupted: InterruptedRun) -> Result<Ending, RunFailure> {
         let halt_reason = halt_reason(&interrupted);
-        let Some(reply) = interrupted.last_reply else {
-            // The unanswered request is sent again, as the same iteration.
+        let Some(response) = interrupted.last_response else {
+            // Sending the same request again is not a new iteration.
             self.run.tally.iterations = self.run.tally.iterations.saturating_sub(1);
-            return self.repeat().await;
+            return self.run_iterations().await;
         };
-        self.run.tally.last_text = Some(reply.content.clone()).filter(|text| !text.is_empty());
+        self.run.tally.last_text = Some(response.content.clone()).filter(|text| !text.is_empty());
         let mut end_requests = EndRequests::default();
         for outcome in interrupted.answered_outcomes {
-            match outcome.into_returned() {
+            match outcome.into_call_result() {
                 Ok(result) => end_requests.add_result(&result),
                 Err(error) => end_requests.add_operator_error(Error::from(error)),
             }
         }
-        let calls = prepare_open_calls(interrupted.open, &reply.finish, halt_reason);
-        if reply.is_paused() {
-            return self.repeat().await;
+        let calls = prepare_open_calls(interrupted.open_calls, &response.finish, halt_reason);
+        if response.is_paused() {
+            return self.run_iterations().await;
         }
-        if !reply.has_calls {
+        if !response.has_calls {
             let reply = ModelReply {
-                content: reply.content,
-                finish: reply.finish,
+                content: response.content,
+                finish: response.finish,
                 calls,
             };
             return conclude(reply);
@@ -198,10 +200,10 @@ impl<'c> ToolLoop<'c> {
         if let Some(ending) = self.run_calls(calls, end_requests).await? {
             return Ok(self.append_tool_answer(ending));
         }
-        self.repeat().await
+        self.run_iterations().await
     }
 
-    /// Checks that the run can begin, and replaces the tools of the last turn's roles by those of this turn's roles.
+    /// Checks that the run can begin, and replaces the tools of the previous turn's roles by those of this turn's roles.
     async fn prepare(&mut self) -> Result<(), RunFailure> {
         if let Some(failure) = self.refusal() {
             return Err(failure);
@@ -226,11 +228,12 @@ impl<'c> ToolLoop<'c> {
             .or_else(|| run.account.reached_limit())
     }
 
+    /// Begins a turn. If there is a user message, appends it to the history, and applies the changes that the strategies request.
     async fn begin_turn(&mut self, prompt: Option<&str>) {
         self.is_open = true;
         let conversation = &mut *self.run.conversation;
         // A new turn ends the run that an earlier process did not finish. Its open calls are answered as cancelled.
-        conversation.interrupted = None;
+        conversation.interrupted_run = None;
         if let Some(prompt) = prompt {
             conversation.history.append(Message::user(prompt));
         }
@@ -247,12 +250,12 @@ impl<'c> ToolLoop<'c> {
         if prompt.is_some() {
             inject_for_turn(&mut self.run).await;
         }
-        let limited = self.run.conversation.toolbox.limit_declared();
-        self.run.emit_and_record(&limited);
+        let limit_events = self.run.conversation.toolbox.limit_declared();
+        self.run.emit_and_record(&limit_events);
     }
 
     /// Repeats inference and calls until the run ends.
-    async fn repeat(&mut self) -> Result<Ending, RunFailure> {
+    async fn run_iterations(&mut self) -> Result<Ending, RunFailure> {
         while self.run.tally.iterations < self.run.conversation.limits.iterations_max {
             if let Some(signal) = record_late_results(&mut self.run) {
                 return Ok(self.append_tool_answer(Ending::by_signal(signal)));
@@ -269,7 +272,7 @@ impl<'c> ToolLoop<'c> {
                 return Ok(self.append_tool_answer(ending));
             }
         }
-        self.end_of_iterations().await
+        self.end_at_iteration_limit().await
     }
 
     /// Waits for a late result, or until the run must stop. Returns `false` if no background call is open.
@@ -282,7 +285,7 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
-    /// Appends the answer of an ending that a tool requested to the history, if there is one. Returns the ending.
+    /// Appends the answer of a tool that ended the run to the history, if the ending has one. Returns the ending.
     fn append_tool_answer(&mut self, ending: Ending) -> Ending {
         if let Some(answer) = ending.tool_answer() {
             let message = Message::assistant(answer, Vec::new());
@@ -294,8 +297,8 @@ impl<'c> ToolLoop<'c> {
         ending
     }
 
-    /// Runs the calls of a response, as far as the limits allow. Returns `None` if the run continues. `end_requests`
-    /// are the requests to end the run that earlier calls of the response made in an earlier process.
+    /// Runs the calls of a response that the limits allow. Returns `None` if the run continues. `end_requests` contains
+    /// the requests to end the run from calls of the same response that returned in an earlier process.
     async fn run_calls(
         &mut self,
         calls: Vec<PreparedCall>,
@@ -326,8 +329,8 @@ impl<'c> ToolLoop<'c> {
         })
     }
 
-    /// Ends a run that reached its iteration limit, by the policy of the conversation.
-    async fn end_of_iterations(&mut self) -> Result<Ending, RunFailure> {
+    /// Ends a run that reached its iteration limit, according to the [`IterationPolicy`] of the conversation.
+    async fn end_at_iteration_limit(&mut self) -> Result<Ending, RunFailure> {
         let max = self.run.conversation.limits.iterations_max;
         let ending = |answer| Ending::new(answer, StopReason::IterationLimit);
         match self.run.conversation.limits.on_iterations_max {
@@ -346,12 +349,12 @@ impl<'c> ToolLoop<'c> {
     }
 
     /// Ends the run and returns its outcome.
-    fn finish(&mut self, ending: Ending) -> RunOutcome {
+    fn end(&mut self, ending: Ending) -> RunOutcome {
         self.close(ending.stop);
         self.take_outcome(ending)
     }
 
-    /// Returns the outcome of the run, and resets its counters.
+    /// Returns the outcome of the run, and empties its tally.
     fn take_outcome(&mut self, ending: Ending) -> RunOutcome {
         let usage = self.run.usage();
         let tally = std::mem::take(&mut self.run.tally);
@@ -370,11 +373,11 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
-    /// Answers the open calls and emits the end of the run.
+    /// Answers the open calls as cancelled, and emits the end of the run.
     fn close(&mut self, stop: StopReason) {
         self.is_open = false;
         let run = &mut self.run;
-        run.conversation.history.close(&interrupted_call());
+        run.conversation.history.answer_open_calls(&cancelled_call());
         run.conversation.process.end_run(stop);
         run.emit(&Event::Finished {
             stop,
@@ -386,7 +389,7 @@ impl<'c> ToolLoop<'c> {
     }
 }
 
-/// An open run whose future is dropped counts as cancelled.
+/// A run whose future is dropped before its end ends as cancelled.
 impl Drop for ToolLoop<'_> {
     fn drop(&mut self) {
         if self.is_open {

@@ -1,4 +1,4 @@
-//! The changes of the tools at the beginning of a turn.
+//! Changes of the tools at the start of a turn.
 
 use super::run_state::RunState;
 use crate::event::Event;
@@ -7,8 +7,8 @@ use crate::model::DeclaredTool;
 use crate::state::ConversationState;
 use toolwit_core::{Error, ToolContext, ToolName};
 
-/// Applies the changes that the strategies request at the beginning of a turn. If the run must stop before the
-/// strategies have returned their changes, nothing changes.
+/// Applies the changes that the strategies request at the start of a turn. If the run must stop before the strategies
+/// have returned their changes, no change is applied.
 pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     let turn = TurnContext::at(run.view());
     let injection = tokio::select! {
@@ -19,7 +19,7 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     if injection.is_none() {
         return;
     }
-    // The events must name a trigger: the changes at the start of a turn count as the result of a search.
+    // The events must name the tool that triggered the changes. At the start of a turn, this is the search tool.
     let Some(trigger) = ToolName::parse(SEARCH_TOOLS) else {
         return;
     };
@@ -34,7 +34,7 @@ pub(super) async fn inject_for_turn(run: &mut RunState<'_>) {
     run.emit_and_record(&events);
 }
 
-/// Begins a turn without a user message: adds the tools of the roles of a conversation, and applies the strategies'
+/// Begins a turn without a user message: adds the tools of the conversation's roles, and applies the strategies'
 /// changes. Returns whether the declared tools changed.
 ///
 /// # Errors
@@ -45,15 +45,15 @@ pub(crate) async fn begin_silent_turn(
 ) -> Result<bool, Error> {
     let resolved = conversation.roles.resolve(&[], context).await?;
     conversation.roles.apply(resolved, &mut conversation.toolbox);
-    let earlier = conversation.toolbox.declared().to_vec();
+    let declared_before = conversation.toolbox.declared().to_vec();
     conversation.toolbox.start_turn();
     let mut run = RunState::new(conversation, context);
     inject_for_turn(&mut run).await;
     let toolbox = &mut run.conversation.toolbox;
-    let limited = toolbox.limit_declared();
-    run.emit_and_record(&limited);
-    let current = run.conversation.toolbox.declared();
+    let limit_events = toolbox.limit_declared();
+    run.emit_and_record(&limit_events);
+    let declared_now = run.conversation.toolbox.declared();
     let is_different =
-        |(one, other): (&DeclaredTool, &DeclaredTool)| one.name != other.name || one.definition != other.definition;
-    Ok(earlier.len() != current.len() || earlier.iter().zip(current).any(is_different))
+        |(old, new): (&DeclaredTool, &DeclaredTool)| old.name != new.name || old.definition != new.definition;
+    Ok(declared_before.len() != declared_now.len() || declared_before.iter().zip(declared_now).any(is_different))
 }

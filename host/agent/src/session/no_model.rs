@@ -1,10 +1,11 @@
-//! The placeholder for the model in a conversation without one.
+//! The placeholder model of a session.
 
 use async_trait::async_trait;
 
 use crate::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 
-/// A model whose every request fails. An agent in a session without a model needs a model of its own.
+/// A model that fails every request. It takes the place of the model in a session, which has no model. An agent in a
+/// session therefore needs its own model.
 pub(super) struct NoModel;
 
 #[async_trait]

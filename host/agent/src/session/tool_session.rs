@@ -12,12 +12,12 @@ use crate::run::{SingleCall, SingleCallStart, begin_silent_turn};
 use crate::state::ConversationState;
 use toolwit_core::{Arguments, Effect, Error, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult};
 
-/// A conversation without a model: its calls come from outside, such as from a client of a protocol.
+/// A conversation without a model. Its calls come from outside, such as from an MCP client.
 ///
-/// Everything else is as in a [`Conversation`](crate::Conversation): strategies lock, add and remove tools, results
-/// return entities whose methods become tools, facades reveal their tools. Several calls can run at the same time.
-/// Calls on one live object run in the order in which they were made. Each call is a turn of its own. A result is
-/// delivered with its call, never later.
+/// Otherwise, a session works like a [`Conversation`](crate::Conversation): strategies lock, add and remove tools,
+/// results return entities whose methods become tools, and facades reveal their tools. Several calls can run at the same
+/// time. Calls on one live object run one after the other, in call order. Each call is a turn of its own. A call returns
+/// its result when it ends; there are no late results.
 ///
 /// ```
 /// use toolwit_agent::{Conversation, ToolSession};
@@ -35,18 +35,18 @@ use toolwit_core::{Arguments, Effect, Error, ToolContext, ToolDefinition, ToolId
 /// # Ok(()) }
 /// ```
 pub struct ToolSession {
-    state: Mutex<ConversationState>,
+    conversation: Mutex<ConversationState>,
     context: ToolContext,
-    groups: SerialGroups,
+    serial_groups: SerialGroups,
 }
 
 /// A tool of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionTool {
-    /// The name under which it is called.
+    /// The name under which the tool is called.
     pub name: ToolName,
-    /// The definition.
+    /// The definition of the tool.
     pub definition: Arc<ToolDefinition>,
 }
 
@@ -56,34 +56,34 @@ pub struct SessionTool {
 pub struct SessionAnswer {
     /// The id of the tool that was called; `None` if the call did not run because the tool is locked.
     pub tool: Option<ToolId>,
-    /// The result, with the names of the tools that it added. It is an error result if the call could not run to its
-    /// end, and guidance on how to unlock the tool if the tool is locked.
+    /// The result, with the names of the tools that it added. If the call could not run to its end, this is an error
+    /// result. If the tool is locked, this is guidance on how to unlock the tool.
     pub result: ToolResult,
     /// Whether the call changed the declared tools.
     pub has_changed_tools: bool,
 }
 
 impl ToolSession {
-    /// Builds a conversation without a model; a model that the builder has is ignored. Resolves the roles of the
-    /// conversation, and applies the changes of the strategies at the start of a turn.
+    /// Builds a conversation without a model. The model of the builder is ignored. Resolves the roles of the conversation,
+    /// and applies the changes that the strategies request at the start of a turn.
     ///
     /// # Errors
     /// As [`ConversationBuilder::build`], and if the tools of a role cannot be resolved.
-    pub async fn begin(conversation: ConversationBuilder) -> Result<Self, Error> {
-        let mut state = conversation.model(NoModel).build()?.into_state();
+    pub async fn begin(builder: ConversationBuilder) -> Result<Self, Error> {
+        let mut state = builder.model(NoModel).build()?.into_state();
         let context = state.context.clone();
         begin_silent_turn(&mut state, &context).await?;
         Ok(Self {
-            state: Mutex::new(state),
+            conversation: Mutex::new(state),
             context,
-            groups: SerialGroups::default(),
+            serial_groups: SerialGroups::default(),
         })
     }
 
-    /// Returns the declared tools, in order.
+    /// Returns the declared tools, in the order of their declaration.
     pub async fn tools(&self) -> Vec<SessionTool> {
-        let state = self.state.lock().await;
-        let declared = state.toolbox.declared().iter();
+        let conversation = self.conversation.lock().await;
+        let declared = conversation.toolbox.declared().iter();
         declared
             .map(|tool| SessionTool {
                 name: tool.name.clone(),
@@ -92,20 +92,20 @@ impl ToolSession {
             .collect()
     }
 
-    /// Returns the declared tools, in order, each with the effect that a call without arguments would have now. A tool
-    /// that was removed has the default effect.
+    /// Returns the declared tools, in the order of their declaration. Each tool has the effect that a call without
+    /// arguments would have now. A tool that was removed has the default effect.
     pub async fn tools_with_effects(&self) -> Vec<(SessionTool, Effect)> {
         let (declared, approvals) = {
-            let state = self.state.lock().await;
-            let declared = state.toolbox.declared().iter().map(|tool| {
+            let conversation = self.conversation.lock().await;
+            let declared = conversation.toolbox.declared().iter().map(|tool| {
                 let tool = SessionTool {
                     name: tool.name.clone(),
                     definition: tool.definition.clone(),
                 };
-                let callable = state.toolbox.callable().by_id(&tool.definition.id);
+                let callable = conversation.toolbox.callable().by_id(&tool.definition.id);
                 (tool, callable.map(|callable| callable.tool.clone()))
             });
-            (declared.collect::<Vec<_>>(), state.approvals.clone())
+            (declared.collect::<Vec<_>>(), conversation.approvals.clone())
         };
         let no_arguments = Arguments::new();
         let mut tools = Vec::with_capacity(declared.len());
@@ -122,7 +122,7 @@ impl ToolSession {
 
     /// Returns the callable tool of this name, declared or hidden.
     pub async fn tool(&self, name: &str) -> Option<SessionTool> {
-        match self.state.lock().await.toolbox.look_up(name) {
+        match self.conversation.lock().await.toolbox.look_up(name) {
             ToolLookup::Found(named) => Some(SessionTool {
                 name: named.name,
                 definition: named.definition,
@@ -133,44 +133,44 @@ impl ToolSession {
 
     /// Returns the callable tool of this id, declared or hidden.
     pub async fn tool_by_id(&self, id: &ToolId) -> Option<SessionTool> {
-        let state = self.state.lock().await;
-        let named = state.toolbox.callable().by_id(id)?;
+        let conversation = self.conversation.lock().await;
+        let named = conversation.toolbox.callable().by_id(id)?;
         Some(SessionTool {
             name: named.name.clone(),
             definition: named.definition.clone(),
         })
     }
 
-    /// Returns the tool of this id. If the session does not have it, a strategy may restore it, as in a resumed
+    /// Returns the tool of this id. If the session does not have the tool, a strategy can restore it, as in a resumed
     /// conversation. A restored tool is declared.
     pub async fn find_or_restore(&self, id: &ToolId) -> Option<SessionTool> {
         if let Some(tool) = self.tool_by_id(id).await {
             return Some(tool);
         }
         {
-            let mut state = self.state.lock().await;
-            let tool = state.strategy.restore(id)?;
-            state.toolbox.add_fixed(tool);
-            state.toolbox.start_turn();
+            let mut conversation = self.conversation.lock().await;
+            let tool = conversation.strategy.restore(id)?;
+            conversation.toolbox.add_configured(tool);
+            conversation.toolbox.start_turn();
         }
         self.tool_by_id(id).await
     }
 
-    /// Resolves the roles again and applies the strategies' changes at the start of a turn, such as for changed files
-    /// in a plugin directory. Returns whether the declared tools changed.
+    /// Resolves the roles again, and applies the changes that the strategies request at the start of a turn, such as for
+    /// changed files in a plugin directory. Returns whether the declared tools changed.
     ///
     /// # Errors
     /// If the tools of a role cannot be resolved.
     pub async fn refresh(&self) -> Result<bool, Error> {
-        let mut state = self.state.lock().await;
-        let has_changed = begin_silent_turn(&mut state, &self.context).await?;
+        let mut conversation = self.conversation.lock().await;
+        let has_changed = begin_silent_turn(&mut conversation, &self.context).await?;
         Ok(has_changed)
     }
 
     /// Calls a tool by its name. The values of `context` take precedence over those of the session.
     ///
-    /// If the token of the context is cancelled, the call ends. The result is an error, unless the tool still returns
-    /// its own result.
+    /// If the cancellation token of the context is cancelled, the call ends. The result is then an error, unless the tool
+    /// still returns a result within its grace period.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownTool`](toolwit_core::ErrorKind::UnknownTool) or
@@ -178,7 +178,7 @@ impl ToolSession {
     /// inside a closed facade, or it was removed.
     pub async fn call(&self, name: &str, arguments: Arguments, context: &ToolContext) -> Result<SessionAnswer, Error> {
         let context = self.context.merged_with(context);
-        let started = SingleCall::start(&mut *self.state.lock().await, name, arguments, &context);
+        let started = SingleCall::start(&mut *self.conversation.lock().await, name, arguments, &context);
         let call = match started {
             SingleCallStart::Ready(call) => call,
             SingleCallStart::Refused(error) => return Err(error),
@@ -190,9 +190,9 @@ impl ToolSession {
                 });
             }
         };
-        let lock = call.serial_group().map(|group| self.groups.enter(group));
+        let lock = call.serial_group().map(|group| self.serial_groups.enter(group));
         let ended = call.run(lock).await;
-        let answer = ended.record(&mut *self.state.lock().await);
+        let answer = ended.record(&mut *self.conversation.lock().await);
         Ok(SessionAnswer {
             tool: Some(answer.tool),
             result: answer.result,

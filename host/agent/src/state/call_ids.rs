@@ -8,7 +8,7 @@ use toolwit_core::ToolContext;
 /// Maximum length of a call id that is accepted from a model, in bytes. A longer id is replaced.
 const CALL_ID_BYTES_MAX: usize = 256;
 
-/// The ids of the calls of a conversation and of all agents inside it. Clones share them.
+/// The ids of the calls of a conversation and of all agents inside it. Clones share one set of ids.
 #[derive(Clone, Default)]
 pub(crate) struct CallIds(Arc<Mutex<ClaimedIds>>);
 
@@ -20,19 +20,20 @@ struct ClaimedIds {
 }
 
 impl CallIds {
-    /// Returns the ids that the conversation around a context shares with its agents, or a new empty set outside a
-    /// conversation.
+    /// Returns the call ids of the conversation to which a context belongs. Outside a conversation, returns a new empty
+    /// set.
     pub(crate) fn of(context: &ToolContext) -> Self {
         context.extension::<Self>().cloned().unwrap_or_default()
     }
 
-    /// Claims the ids of an earlier history.
-    pub(super) fn extend<'i>(&self, ids: impl IntoIterator<Item = &'i String>) {
+    /// Claims the ids of the calls of an earlier history.
+    pub(super) fn claim_all<'i>(&self, ids: impl IntoIterator<Item = &'i String>) {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         claimed.ids.extend(ids.into_iter().cloned());
     }
 
-    /// Returns a unique id for a call: the requested one, or a generated one if that is empty, too long or taken.
+    /// Returns a unique id for a call: the requested one, or a generated id if the requested id is empty, too long or
+    /// taken.
     pub(super) fn claim(&self, requested: &str) -> String {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_usable = !requested.is_empty() && requested.len() <= CALL_ID_BYTES_MAX;

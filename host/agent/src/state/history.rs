@@ -7,14 +7,14 @@ use crate::journal::{CompactionPlan, compact, pin_last_prompt};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
-/// The messages of a conversation. Every call has a unique id, and one answer at most.
+/// The messages of a conversation. Every call has a unique id, and at most one answer.
 ///
-/// Only the calls of the last response may have no answer; [`close`](History::close) answers them with an error.
+/// Only the calls of the last response may have no answer. [`History::answer_open_calls`] answers them with an error.
 #[derive(Default)]
 pub(crate) struct History {
     messages: Vec<Message>,
     /// The unanswered calls of the last response.
-    open: Vec<ToolCall>,
+    open_calls: Vec<ToolCall>,
     ids: CallIds,
 }
 
@@ -25,12 +25,12 @@ impl History {
     /// [`ErrorKind::Configuration`] if two calls have the same id, or an answer does not belong to an unanswered call.
     pub(crate) fn resume(messages: Vec<Message>, ids: CallIds) -> Result<Self, Error> {
         let mut history = Self::with_open_calls(messages, ids)?;
-        history.close(&interrupted_call());
+        history.answer_open_calls(&cancelled_call());
         Ok(history)
     }
 
-    /// Continues an earlier history. Unanswered calls of the last message with calls stay unanswered if only answers
-    /// follow it. All others are answered as cancelled.
+    /// Continues an earlier history. If only answers follow the last message with calls, its unanswered calls remain
+    /// unanswered. All other unanswered calls are answered as cancelled.
     ///
     /// # Errors
     /// As [`resume`](History::resume).
@@ -40,29 +40,29 @@ impl History {
         for message in messages {
             match &message.role {
                 Role::Tool { tool_call_id, .. } => {
-                    let Some(position) = history.open.iter().position(|call| call.id == *tool_call_id) else {
+                    let Some(position) = history.open_calls.iter().position(|call| call.id == *tool_call_id) else {
                         return Err(invalid_history(format!(
                             "the answer to `{tool_call_id}` does not belong to an unanswered call"
                         )));
                     };
-                    history.open.remove(position);
+                    history.open_calls.remove(position);
                 }
                 Role::Assistant { tool_calls, .. } => {
-                    history.close(&interrupted_call());
+                    history.answer_open_calls(&cancelled_call());
                     for call in tool_calls {
                         if !call_ids.insert(call.id.clone()) {
                             return Err(invalid_history(format!("two calls have the id `{}`", call.id)));
                         }
                     }
-                    history.open.clone_from(tool_calls);
+                    history.open_calls.clone_from(tool_calls);
                 }
                 _ => {
-                    history.close(&interrupted_call());
+                    history.answer_open_calls(&cancelled_call());
                 }
             }
             history.messages.push(message);
         }
-        ids.extend(&call_ids);
+        ids.claim_all(&call_ids);
         history.ids = ids;
         Ok(history)
     }
@@ -71,9 +71,9 @@ impl History {
         &self.messages
     }
 
-    /// Returns the role and the text of each message, for the digest of a request. The role includes the calls of a
-    /// message. Times are omitted.
-    pub(crate) fn texts(&self) -> Vec<(&Role, &str)> {
+    /// Returns the role and the text of each message, for the digest of a request. The role of a response includes its
+    /// calls. The times of the messages are omitted.
+    pub(crate) fn roles_and_texts(&self) -> Vec<(&Role, &str)> {
         let messages = self.messages.iter();
         messages.map(|message| (&message.role, message.content())).collect()
     }
@@ -83,7 +83,7 @@ impl History {
         self.messages.iter().any(|message| !message.tool_calls().is_empty())
     }
 
-    /// Sets the system message, and replaces an earlier one.
+    /// Sets the system message. Replaces an earlier system message.
     pub(crate) fn set_system(&mut self, instructions: String) {
         let message = Message::system(instructions);
         match self.messages.first_mut() {
@@ -92,7 +92,7 @@ impl History {
         }
     }
 
-    /// Appends text to the last message if it is the user's.
+    /// Appends text to the last message if it is a user message.
     pub(crate) fn append_to_prompt(&mut self, text: &str) {
         if let Some(Message {
             role: Role::User { content },
@@ -105,30 +105,31 @@ impl History {
 
     /// Appends a message. Unanswered calls before it are answered as cancelled.
     pub(crate) fn append(&mut self, message: Message) {
-        self.close(&interrupted_call());
+        self.answer_open_calls(&cancelled_call());
         self.messages.push(message);
     }
 
-    /// Returns a unique id for a call: the requested one, or a generated one if that is empty, too long or taken.
+    /// Returns a unique id for a call: the requested one, or a generated id if the requested id is empty, too long or
+    /// taken.
     pub(crate) fn claim_id(&self, requested: &str) -> String {
         self.ids.claim(requested)
     }
 
     /// Appends a response of the model. The ids of its calls must have been [claimed](History::claim_id).
     pub(crate) fn append_response(&mut self, content: String, calls: Vec<ToolCall>, blocks: Vec<ProviderBlock>) {
-        self.close(&interrupted_call());
-        self.open.clone_from(&calls);
+        self.answer_open_calls(&cancelled_call());
+        self.open_calls.clone_from(&calls);
         self.messages
             .push(Message::assistant(content, calls).with_blocks(blocks));
     }
 
     /// Appends the answer to a call.
     pub(crate) fn answer(&mut self, call: &ToolCall, content: String, is_error: bool) {
-        self.open.retain(|open| open.id != call.id);
+        self.open_calls.retain(|open_call| open_call.id != call.id);
         self.messages.push(Message::tool(call, content, is_error));
     }
 
-    /// Replaces the text of the last answer, before the model reads it.
+    /// Replaces the text of the last message if it is the answer to a call.
     pub(crate) fn replace_last_answer(&mut self, text: &str) {
         if let Some(Message {
             role: Role::Tool { content, .. },
@@ -141,12 +142,12 @@ impl History {
 
     /// Replaces the older messages of the plan by a summary, except for the pinned ones.
     pub(crate) fn compact(&mut self, plan: &CompactionPlan, summary: &str) {
-        self.close(&interrupted_call());
+        self.answer_open_calls(&cancelled_call());
         self.messages = compact(&self.messages, plan, summary);
     }
 
-    /// Pins the last message of the user, so that a compaction keeps it. Returns its text; `None` if the user wrote no
-    /// message.
+    /// Pins the last message that the user wrote, so that a compaction keeps it. Returns its text, or `None` if the user
+    /// wrote no message.
     pub(crate) fn pin_last_prompt(&mut self) -> Option<&str> {
         pin_last_prompt(&mut self.messages)
     }
@@ -154,26 +155,26 @@ impl History {
     /// Removes all messages, for a conversation without a model.
     pub(crate) fn clear(&mut self) {
         self.messages.clear();
-        self.open.clear();
+        self.open_calls.clear();
     }
 
     /// Answers every unanswered call with an error. Returns whether a call was unanswered.
-    pub(crate) fn close(&mut self, error: &Error) -> bool {
-        let open = std::mem::take(&mut self.open);
-        for call in &open {
+    pub(crate) fn answer_open_calls(&mut self, error: &Error) -> bool {
+        let open_calls = std::mem::take(&mut self.open_calls);
+        for call in &open_calls {
             self.messages.push(Message::tool(call, error_text(error), true));
         }
-        !open.is_empty()
+        !open_calls.is_empty()
     }
 }
 
-/// Returns an error as the model reads it: as JSON.
+/// Returns the JSON of an error. The model reads errors in this form.
 pub(crate) fn error_text(error: &Error) -> String {
     serde_json::to_string(error).unwrap_or_else(|_| error.to_string())
 }
 
-/// Returns the error for a call that was cancelled at an unknown point.
-pub(crate) fn interrupted_call() -> Error {
+/// Returns the error for a call that was cancelled and that may have taken effect before.
+pub(crate) fn cancelled_call() -> Error {
     Error::new(
         ErrorKind::Cancelled,
         Phase::Execute,
@@ -225,7 +226,7 @@ mod tests {
         let is_cancelled: Vec<_> = history
             .messages()
             .iter()
-            .map(|m| m.content().contains("may have taken effect"))
+            .map(|message| message.content().contains("may have taken effect"))
             .collect();
         assert_eq!(is_cancelled, [false, false, false, true, false, false, true]);
     }

@@ -9,10 +9,10 @@ use toolwit_core::{Arguments, BackgroundTasks, LateResult, NamedTool, ToolCall, 
 /// The background calls of a conversation, and the results that the model has not read yet.
 pub(crate) struct LateResults {
     background: BackgroundTasks,
-    /// The calls whose result the model has not read, by their ids.
-    open: HashMap<String, BackgroundCall>,
+    /// The background calls whose result the model has not read, by their ids.
+    open_calls: HashMap<String, BackgroundCall>,
     /// The results that have arrived and that the model has not read.
-    arrived: VecDeque<LateResult>,
+    arrived_results: VecDeque<LateResult>,
 }
 
 /// A call that continues in the background.
@@ -26,18 +26,19 @@ impl LateResults {
     pub(crate) fn new(conversation: &CancellationToken) -> Self {
         Self {
             background: BackgroundTasks::new(conversation),
-            open: HashMap::new(),
-            arrived: VecDeque::new(),
+            open_calls: HashMap::new(),
+            arrived_results: VecDeque::new(),
         }
     }
 
-    /// Returns the context of a call, with which its tool can promise a late result.
-    pub(crate) fn offer(&self, call_id: &str, context: &ToolContext) -> ToolContext {
-        self.background.offer(call_id, context)
+    /// Returns the context for a call. With this context, the tool can continue the call as a background task, and deliver
+    /// a late result.
+    pub(crate) fn context_for_call(&self, call_id: &str, context: &ToolContext) -> ToolContext {
+        self.background.context_for_call(call_id, context)
     }
 
     /// Tracks a call if it continues in the background, and returns whether it does. A call continues in the background
-    /// if its result is pending and its tool has promised a late result. Otherwise, a late result of the call is
+    /// if its result is pending and its tool has created a background task. The late results of other calls are
     /// discarded.
     pub(crate) fn track(
         &mut self,
@@ -48,25 +49,25 @@ impl LateResults {
     ) -> bool {
         let is_background = result.is_pending() && self.background.has_task(&call.id);
         if is_background {
-            let open = BackgroundCall {
+            let background_call = BackgroundCall {
                 call: call.clone(),
                 arguments: arguments.clone(),
                 tool: tool.clone(),
             };
-            self.open.insert(call.id.clone(), open);
+            self.open_calls.insert(call.id.clone(), background_call);
         } else {
             self.background.forget(&call.id);
         }
         is_background
     }
 
-    /// Adds an error as the late result of a background call that an earlier process began. The work of the call ended
-    /// with that process.
+    /// Adds an error as the late result of a background call that an earlier process began. The background task of the
+    /// call ended with that process.
     pub(crate) fn fail(&mut self, call: BackgroundCall) {
         let id = call.call.id.clone();
-        self.open.insert(id.clone(), call);
-        self.arrived.push_back(LateResult {
-            call: id,
+        self.open_calls.insert(id.clone(), call);
+        self.arrived_results.push_back(LateResult {
+            call_id: id,
             result: ToolResult::error(
                 "the background work ended with the process that ran it; it may have taken effect",
             ),
@@ -75,18 +76,18 @@ impl LateResults {
 
     /// Returns the number of background calls whose result the model has not read.
     pub(crate) fn open_call_count(&self) -> usize {
-        self.open.len()
+        self.open_calls.len()
     }
 
     /// Waits until a late result has arrived. Returns `false` if no result is expected. If the future is dropped, no
     /// result is lost.
     pub(crate) async fn wait(&mut self) -> bool {
-        while self.arrived.is_empty() {
-            if self.open.is_empty() {
+        while self.arrived_results.is_empty() {
+            if self.open_calls.is_empty() {
                 return false;
             }
             match self.background.next().await {
-                Some(late) if self.open.contains_key(&late.call) => self.arrived.push_back(late),
+                Some(late) if self.open_calls.contains_key(&late.call_id) => self.arrived_results.push_back(late),
                 Some(_) => {}
                 None => return false,
             }
@@ -98,10 +99,13 @@ impl LateResults {
     /// arrived.
     pub(crate) fn next(&mut self) -> Option<(BackgroundCall, ToolResult)> {
         loop {
-            let late = self.arrived.pop_front().or_else(|| self.background.try_next())?;
-            self.background.forget(&late.call);
-            if let Some(open) = self.open.remove(&late.call) {
-                return Some((open, late.result));
+            let late = self
+                .arrived_results
+                .pop_front()
+                .or_else(|| self.background.try_next())?;
+            self.background.forget(&late.call_id);
+            if let Some(background_call) = self.open_calls.remove(&late.call_id) {
+                return Some((background_call, late.result));
             }
         }
     }

@@ -13,16 +13,17 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The name of the tool that reads long results.
 pub(crate) const READ_RESULT: &str = "read_result";
 
-/// Maximum total size of the long results that a conversation stores, in bytes. Beyond it, the oldest are dropped.
+/// Maximum total size of the long results that a conversation stores, in bytes. Above this size, the oldest results are
+/// dropped.
 const STORED_BYTES_MAX: usize = 16 << 20;
 
-/// The space that the marker at the end of a part may take, in bytes.
+/// Maximum length of the marker at the end of a part, in bytes. The marker states how to read the next part.
 const MARKER_BYTES_MAX: usize = 200;
 
-/// Maximum length of a line with a match, in bytes. A longer line is cut.
+/// Maximum length of a line in a list of matching lines, in bytes. A longer line is cut.
 const LINE_BYTES_MAX: usize = 400;
 
-/// The long results of a conversation, each under a short name.
+/// The long results of a conversation. Each has a short name, such as `r1`.
 pub(crate) struct LongResults {
     /// Maximum length of a part without its marker, in bytes.
     part_bytes_max: usize,
@@ -35,7 +36,7 @@ struct StoredResults {
     results: VecDeque<(String, Arc<str>)>,
     /// The size of all results together.
     bytes: usize,
-    /// The number of names that were assigned.
+    /// The number of names assigned so far. It includes the names of dropped results.
     name_count: u64,
 }
 
@@ -57,7 +58,8 @@ impl LongResults {
         }
     }
 
-    /// Stores a result that is too long and returns its first part. Returns `None` if it fits into one message.
+    /// Stores a result that is too long for one message, and returns its first part. Returns `None` if the result fits
+    /// into one message.
     pub(crate) fn truncate(&self, content: &str) -> Option<TruncatedResult> {
         if content.len() <= self.part_bytes_max + MARKER_BYTES_MAX {
             return None;
@@ -71,7 +73,8 @@ impl LongResults {
         })
     }
 
-    /// Stores a result under the next name, and returns both. A result over [`STORED_BYTES_MAX`] is cut.
+    /// Stores a result under the next name. Returns the name and the stored text. A result that is longer than
+    /// [`STORED_BYTES_MAX`] is cut.
     pub(crate) fn store(&self, content: &str) -> (String, Arc<str>) {
         let full: Arc<str> = content[..content.floor_char_boundary(STORED_BYTES_MAX)].into();
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,7 +91,8 @@ impl LongResults {
         (name, full)
     }
 
-    /// Returns the part that begins at an offset or a line, or the lines from there that contain a text.
+    /// Returns the part of a result that begins at the start position in the arguments. If the arguments contain a text to
+    /// search for, returns the lines after this position that contain the text.
     fn read(&self, input: &ReadResultArguments) -> Result<String, ToolError> {
         let stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         let full = stored.results.iter().find(|(name, _)| *name == input.result);
@@ -112,27 +116,27 @@ impl LongResults {
         }
     }
 
-    /// Returns the lines from `start` on that contain a text, each with its number and the byte of the match, up to the
-    /// maximum length of a part.
+    /// Returns the lines after the byte `start` that contain a text, up to the maximum length of a part. Each line is
+    /// listed with its number and the byte offset of the match.
     fn matching_lines(&self, name: &str, full: &str, start: usize, text: &str) -> String {
         let needle = text.to_ascii_lowercase();
         let mut listing = String::new();
         let mut line_start = start;
-        let mut number = full[..start].matches('\n').count();
+        let mut line_number = full[..start].matches('\n').count();
         for line in full[start..].split_inclusive('\n') {
-            number += 1;
+            line_number += 1;
             let next_start = line_start + line.len();
             if let Some(offset) = line.to_ascii_lowercase().find(&needle) {
                 let shown = excerpt_around(line, offset, needle.len());
-                let entry = format!("line {number}, byte {}: {shown}\n", line_start + offset);
-                if listing.len() + entry.len() > self.part_bytes_max && !listing.is_empty() {
+                let listed_line = format!("line {line_number}, byte {}: {shown}\n", line_start + offset);
+                if listing.len() + listed_line.len() > self.part_bytes_max && !listing.is_empty() {
                     let arguments = json!({"result": name, "offset": line_start, "contains": text});
                     listing.push_str(&format!(
                         "[more lines match; continue with `{READ_RESULT}` {arguments}]"
                     ));
                     return listing;
                 }
-                listing.push_str(&entry);
+                listing.push_str(&listed_line);
             }
             line_start = next_start;
         }
@@ -143,8 +147,8 @@ impl LongResults {
         }
     }
 
-    /// Returns the part that begins at `start`, with a marker if more follows, and the end of the part. A part has at
-    /// least one character.
+    /// Returns the part that begins at the byte `start`, and the byte at which it ends. The part has a marker at its end if
+    /// more text follows. A part has at least one character.
     fn part(&self, name: &str, full: &str, start: usize) -> (String, usize) {
         let mut end = full.floor_char_boundary(start.saturating_add(self.part_bytes_max));
         if end <= start {
@@ -175,34 +179,34 @@ struct ReadResultArguments {
     contains: Option<String>,
 }
 
-/// Returns the byte at which to begin, from the offset or the line in the arguments. By default, it is 0.
+/// Returns the byte at which the requested part begins, from the offset or the line in the arguments. The default is 0.
 ///
 /// # Errors
 /// [`ToolError::Model`] if the arguments have both, or the position is not inside the result.
 fn start_offset(input: &ReadResultArguments, full: &str) -> Result<usize, ToolError> {
-    let refused = |reason: String| Err(ToolError::invalid_arguments(reason));
+    let invalid = |reason: String| Err(ToolError::invalid_arguments(reason));
     match (input.offset, input.line) {
-        (Some(_), Some(_)) => refused("/line: give an `offset` or a `line`, not both".to_owned()),
-        (None, Some(0)) => refused("/line: the first line is 1".to_owned()),
+        (Some(_), Some(_)) => invalid("/line: give an `offset` or a `line`, not both".to_owned()),
+        (None, Some(0)) => invalid("/line: the first line is 1".to_owned()),
         (None, Some(line)) => match full.split_inclusive('\n').take(line - 1).fold((0, 0), count_line) {
             (lines, start) if lines == line - 1 && start < full.len() => Ok(start),
-            (lines, _) => refused(format!("/line: the result has only {lines} lines")),
+            (lines, _) => invalid(format!("/line: the result has only {lines} lines")),
         },
         (offset, None) => match offset.unwrap_or_default() {
-            offset if offset >= full.len() => refused(format!("/offset: the result ends at byte {}", full.len())),
+            offset if offset >= full.len() => invalid(format!("/offset: the result ends at byte {}", full.len())),
             offset => Ok(full.floor_char_boundary(offset)),
         },
     }
 }
 
-/// Adds a line to a number of lines and to the number of their bytes.
+/// Adds one line to a count of lines and to the count of their bytes.
 fn count_line((lines, bytes): (usize, usize), line: &str) -> (usize, usize) {
     (lines + 1, bytes + line.len())
 }
 
-/// Returns a line, cut to [`LINE_BYTES_MAX`] around a match of `length` bytes at `offset`.
-fn excerpt_around(line: &str, offset: usize, length: usize) -> &str {
-    let margin = LINE_BYTES_MAX.saturating_sub(length) / 2;
+/// Returns the part of a line around a match of `match_length` bytes at `offset`, up to [`LINE_BYTES_MAX`].
+fn excerpt_around(line: &str, offset: usize, match_length: usize) -> &str {
+    let margin = LINE_BYTES_MAX.saturating_sub(match_length) / 2;
     let start = line.floor_char_boundary(offset.saturating_sub(margin));
     let end = line.floor_char_boundary(start.saturating_add(LINE_BYTES_MAX));
     line[start..end].trim_end()
@@ -211,7 +215,7 @@ fn excerpt_around(line: &str, offset: usize, length: usize) -> &str {
 /// Returns the tool that reads long results.
 ///
 /// # Errors
-/// Never in practice: its schema is fixed.
+/// If the schema of the tool is invalid. The schema is fixed, so this does not happen.
 pub(crate) fn read_result_tool(results: Arc<LongResults>) -> Result<NativeTool, Error> {
     let tool = NativeTool::typed_as(
         ToolId::host(READ_RESULT),
@@ -230,7 +234,7 @@ pub(crate) fn read_result_tool(results: Arc<LongResults>) -> Result<NativeTool, 
 mod tests {
     use super::*;
 
-    fn read(results: &LongResults, result: &str, offset: usize) -> Result<String, ToolError> {
+    fn read_from(results: &LongResults, result: &str, offset: usize) -> Result<String, ToolError> {
         results.read(&ReadResultArguments {
             result: result.to_owned(),
             offset: Some(offset),
@@ -239,6 +243,7 @@ mod tests {
         })
     }
 
+    /// Returns the arguments that read the first stored result.
     fn arguments(line: Option<usize>, contains: Option<&str>) -> ReadResultArguments {
         ReadResultArguments {
             result: "r1".to_owned(),
@@ -248,7 +253,8 @@ mod tests {
         }
     }
 
-    fn numbered_lines(results: &LongResults) {
+    /// Stores a long result with the lines `Line 1 ✓` to `Line 1000 ✓`.
+    fn store_numbered_lines(results: &LongResults) {
         let lines: Vec<_> = (1..=1_000).map(|number| format!("Line {number} ✓")).collect();
         results.truncate(&lines.join("\n")).unwrap();
     }
@@ -256,7 +262,7 @@ mod tests {
     #[test]
     fn a_long_result_is_read_from_a_line() {
         let results = LongResults::new(1_000);
-        numbered_lines(&results);
+        store_numbered_lines(&results);
         for (line, start) in [(1, "Line 1 ✓\nLine 2"), (500, "Line 500 ✓\n"), (1_000, "Line 1000 ✓")] {
             let part = results.read(&arguments(Some(line), None)).unwrap();
             assert!(part.starts_with(start), "{part}");
@@ -277,18 +283,19 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_long_result_are_searched() {
+    fn lines_of_a_long_result_can_be_searched_for_a_text() {
         let results = LongResults::new(1_000);
-        numbered_lines(&results);
+        store_numbered_lines(&results);
         let found = results.read(&arguments(None, Some("lINE 999"))).unwrap();
         assert_eq!(found, "line 999, byte 12866: Line 999 ✓\n");
-        let many = results.read(&arguments(None, Some("ine"))).unwrap();
-        assert!(many.len() < 1_200, "{}", many.len());
-        let (_, continuation) = many.rsplit_once("`read_result` ").unwrap();
+        let first_matches = results.read(&arguments(None, Some("ine"))).unwrap();
+        assert!(first_matches.len() < 1_200, "{}", first_matches.len());
+        let (_, continuation) = first_matches.rsplit_once("`read_result` ").unwrap();
         let next: ReadResultArguments = serde_json::from_str(continuation.trim_end_matches(']')).unwrap();
-        let shown = many.lines().count() - 1;
-        let more = results.read(&next).unwrap();
-        assert!(more.starts_with(&format!("line {}, ", shown + 1)), "{more}");
+        let line_count = first_matches.lines().count() - 1;
+        let next_matches = results.read(&next).unwrap();
+        let next_line = format!("line {}, ", line_count + 1);
+        assert!(next_matches.starts_with(&next_line), "{next_matches}");
         assert_eq!(
             results.read(&arguments(None, Some("absent"))).unwrap(),
             "No line contains the text."
@@ -319,7 +326,7 @@ mod tests {
         let mut text = cut.content.split("\n[cut").next().unwrap().to_owned();
         assert_eq!(text.len(), cut.shown_bytes);
         while text.len() < full.len() {
-            let part = read(&results, &cut.name, text.len()).unwrap();
+            let part = read_from(&results, &cut.name, text.len()).unwrap();
             assert!(part.len() <= 1000, "{}", part.len());
             text.push_str(part.split("\n[cut").next().unwrap());
         }
@@ -337,12 +344,12 @@ mod tests {
         let results = LongResults::new(300);
         results.truncate(&"x".repeat(400)).unwrap();
         assert!(
-            read(&results, "r1", 400)
+            read_from(&results, "r1", 400)
                 .unwrap_err()
                 .to_string()
                 .contains("ends at byte 400")
         );
-        let error = read(&results, "r9", 0).unwrap_err();
+        let error = read_from(&results, "r9", 0).unwrap_err();
         assert!(error.report().suggestion.as_ref().unwrap().ends_with("r1"));
     }
 
@@ -353,9 +360,12 @@ mod tests {
         for _ in 0..3 {
             results.truncate(&large).unwrap();
         }
-        assert!(read(&results, "r1", 0).is_err());
-        assert!(read(&results, "r2", 0).is_ok());
+        assert!(read_from(&results, "r1", 0).is_err());
+        assert!(read_from(&results, "r2", 0).is_ok());
         results.truncate(&"x".repeat(STORED_BYTES_MAX + 5)).unwrap();
-        assert!(read(&results, "r4", 0).is_ok(), "the newest is stored up to the limit");
+        assert!(
+            read_from(&results, "r4", 0).is_ok(),
+            "the newest result is stored up to the limit"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The roles of a conversation, and their tools.
+//! The roles of a conversation, and their tools. A role is the name of a tool group.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use crate::group::ToolGroups;
 use crate::toolbox::Toolbox;
 use toolwit_core::{AddOutcome, Error, Tool, ToolContext, ToolId};
 
-/// The roles whose tools a conversation has. Roles are resolved each time a turn begins, because a source of tools may
-/// need a connection, and its tools may change.
+/// The roles whose tools a conversation has. The roles are resolved each time a turn begins, because their tools may
+/// come from a source that needs a connection and whose tools may change.
 pub(crate) struct Roles {
     groups: Arc<ToolGroups>,
     /// The roles of the conversation, which every turn has.
     conversation_roles: Vec<String>,
-    /// The tools of these roles when the last turn began.
+    /// The ids of the tools that the conversation's roles had when the last turn began.
     earlier_tools: BTreeSet<ToolId>,
-    /// The tools that were added only for the current turn.
+    /// The ids of the tools that were added only for the current turn.
     turn_tools: Vec<ToolId>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct ResolvedRoles {
 }
 
 impl Roles {
-    /// Creates the roles of a conversation. Checks that they exist, without contacting a source.
+    /// Creates the roles of a conversation. Checks that the roles exist, without contacting a source.
     ///
     /// # Errors
     /// As [`ToolGroups::check`].
@@ -55,8 +55,9 @@ impl Roles {
         })
     }
 
-    /// Adds the tools of resolved roles, and removes those that were added only for the previous turn. A tool that the
-    /// conversation's roles already had is not added again, so that it stays removed if it was removed.
+    /// Removes the tools that were added only for the previous turn, and adds the tools of resolved roles. A tool that
+    /// the conversation's roles had in the previous turn is not added again, because the conversation may have removed it
+    /// since.
     pub(crate) fn apply(&mut self, resolved: ResolvedRoles, toolbox: &mut Toolbox) {
         for id in self.turn_tools.drain(..) {
             toolbox.remove(&id);
@@ -80,7 +81,7 @@ fn add_missing(tools: Vec<Arc<dyn Tool>>, toolbox: &mut Toolbox) -> Vec<ToolId> 
     let mut added = Vec::new();
     for tool in tools {
         let id = tool.definition().id.clone();
-        if toolbox.callable().by_id(&id).is_none() && !matches!(toolbox.add_fixed(tool), AddOutcome::Excluded(_)) {
+        if toolbox.callable().by_id(&id).is_none() && !matches!(toolbox.add_configured(tool), AddOutcome::Excluded(_)) {
             added.push(id);
         }
     }

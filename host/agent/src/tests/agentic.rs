@@ -1,10 +1,11 @@
-//! Agentic tools.
+//! Agentic tools: tools that run their own conversation with a model.
 
 use super::*;
 use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Artifact, Blackboard, MemoryBlackboard, NoArguments, Parameter, ToolMethod, ToolMethods};
 use toolwit_core::{Error, ErrorKind, Phase};
 
+/// Returns an agentic tool, and its model, which plays these steps.
 fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, TestModel) {
     let (_, model) = TestModel::playing(steps);
     (
@@ -17,13 +18,14 @@ async fn call_with(tool: &AgenticTool, arguments: Value, context: &ToolContext) 
     tool.call(arguments.as_object().unwrap().clone(), context).await
 }
 
-fn with_artifact(name: &str, kind: &'static str) -> Arc<dyn Tool> {
+/// Returns a tool whose result has an artifact of this kind.
+fn artifact_tool(name: &str, kind: &'static str) -> Arc<dyn Tool> {
     tool(name, move |_, _| {
         Ok(ToolResult::text(kind).with_artifact(Artifact::new(kind, json!({}))))
     })
 }
 
-fn kinds(result: &ToolResult) -> Vec<&str> {
+fn artifact_kinds(result: &ToolResult) -> Vec<&str> {
     result.artifacts.iter().map(|artifact| artifact.kind.as_str()).collect()
 }
 
@@ -39,14 +41,14 @@ async fn an_agentic_tool_runs_its_own_loop() {
         .await
         .unwrap();
     assert_eq!(result.for_llm, "11");
-    let shown = model.request(0);
-    assert_eq!(shown.names, ["add", "multiply"], "all inner tools are visible");
+    let request = model.request(0);
+    assert_eq!(request.names, ["add", "multiply"], "all inner tools are declared");
     assert!(
-        shown.messages[0].content().contains("Works out sums."),
+        request.messages[0].content().contains("Works out sums."),
         "{}",
-        shown.messages[0].content()
+        request.messages[0].content()
     );
-    assert_eq!(shown.messages[1].content(), "5 + 3 * 2");
+    assert_eq!(request.messages[1].content(), "5 + 3 * 2");
 }
 
 // accept: 70
@@ -57,17 +59,17 @@ async fn options_are_set_on_copies() {
     let dynamic = base.clone().with_system_prompt_from(|context, input| {
         format!("For {}: {input}", context.text("tenant").unwrap_or("no tenant"))
     });
-    let more = base
+    let with_parameters = base
         .clone()
         .with_parameter(Parameter::string("topic", "What about"))
         .with_parameter(Parameter::integer("depth", "How deep").optional())
         .with_parameter(Parameter::number("share", "How much").optional());
-    assert_eq!(more.definition().input_schema["required"], json!(["topic"]));
+    assert_eq!(with_parameters.definition().input_schema["required"], json!(["topic"]));
     assert_eq!(base.definition().input_schema["required"], json!(["task"]));
     let context = ToolContext::new().with("tenant", "acme");
     call_with(&fixed, json!({"task": "x"}), &context).await.unwrap();
     call_with(&dynamic, json!({"task": "x"}), &context).await.unwrap();
-    call_with(&more, json!({"topic": "tea", "depth": 2}), &context)
+    call_with(&with_parameters, json!({"topic": "tea", "depth": 2}), &context)
         .await
         .unwrap();
     let content = |request: usize, message: usize| model.request(request).messages[message].content().to_owned();
@@ -76,10 +78,10 @@ async fn options_are_set_on_copies() {
         ("Be brief.".to_owned(), "For acme: x".to_owned())
     );
     assert_eq!(content(2, 1), r#"{"topic":"tea","depth":2}"#);
-    let refused = call_with(&more, json!({"depth": 2.5, "topic": "tea"}), &context)
+    let error = call_with(&with_parameters, json!({"depth": 2.5, "topic": "tea"}), &context)
         .await
         .unwrap_err();
-    assert_eq!(refused.report().kind, ErrorKind::InvalidArguments);
+    assert_eq!(error.report().kind, ErrorKind::InvalidArguments);
 }
 
 struct Search;
@@ -95,8 +97,8 @@ impl ToolMethods for Search {
 // accept: 70, accept: 6
 #[tokio::test]
 async fn tool_objects_are_inner_tools_and_iterations_have_a_limit() {
-    let step = || call([("search", json!({}))]);
-    let (tool, model) = agent("searcher", [step(), step()]);
+    let search = || call([("search", json!({}))]);
+    let (tool, model) = agent("searcher", [search(), search()]);
     let tool = tool.with_tool_object(Search).with_iterations_max(2);
     let result = call_with(&tool, json!({"task": "x"}), &ToolContext::new())
         .await
@@ -108,10 +110,10 @@ async fn tool_objects_are_inner_tools_and_iterations_have_a_limit() {
 
 // accept: 71
 #[tokio::test]
-async fn artifacts_of_nested_agents_are_omitted_unless_captured() {
-    for (is_captured, expected) in [(false, vec!["Concert"]), (true, vec!["Performance", "Concert"])] {
+async fn an_agent_omits_the_artifacts_of_nested_agents_unless_it_captures_them() {
+    for (captures_nested, expected) in [(false, vec!["Concert"]), (true, vec!["Performance", "Concert"])] {
         let (finder, _) = agent("finder", [call([("perform", json!({}))]), reply("found")]);
-        let finder = finder.with_tool(with_artifact("perform", "Performance"));
+        let finder = finder.with_tool(artifact_tool("perform", "Performance"));
         let (assembler, _) = agent(
             "assembler",
             [
@@ -120,27 +122,28 @@ async fn artifacts_of_nested_agents_are_omitted_unless_captured() {
             ],
         );
         let assembler = assembler
-            .with_tool(toolwit_core::ToolExt::with_note(finder, "A decorator changes nothing."))
-            .with_tool(with_artifact("create", "Concert"))
-            .with_nested_artifacts(is_captured);
+            // A decorated agent is still a nested agent.
+            .with_tool(toolwit_core::ToolExt::with_note(finder, "Finds performances."))
+            .with_tool(artifact_tool("create", "Concert"))
+            .with_nested_artifacts(captures_nested);
         let result = call_with(&assembler, json!({"task": "x"}), &ToolContext::new())
             .await
             .unwrap();
-        assert_eq!(kinds(&result), expected);
+        assert_eq!(artifact_kinds(&result), expected);
         let (builder, _) = TestModel::playing([call([("finder", json!({"task": "x"}))]), reply("Done.")]);
         let (finder, _) = agent("finder", [call([("perform", json!({}))]), reply("found")]);
-        let finder = finder.with_tool(with_artifact("perform", "Performance"));
+        let finder = finder.with_tool(artifact_tool("perform", "Performance"));
         let outcome = builder.tool(finder).build().unwrap().run("go").await.unwrap();
         assert_eq!(
             outcome.artifacts[0].kind, "Performance",
-            "the artifacts of the outermost agent are returned"
+            "a conversation returns the artifacts of its agents"
         );
     }
 }
 
 // accept: 87, accept: 13
 #[tokio::test]
-async fn inner_tools_receive_context_output_and_blackboard() {
+async fn inner_tools_receive_the_context_and_the_blackboard() {
     let look = tool("look", |_, context| {
         context
             .blackboard()?
@@ -154,7 +157,7 @@ async fn inner_tools_receive_context_output_and_blackboard() {
     });
     let (inner, model) = agent("agent", [call([("look", json!({}))]), reply("ok")]);
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
-    let (builder, outer) = TestModel::playing([
+    let (builder, outer_model) = TestModel::playing([
         call([("look", json!({})), ("agent", json!({"task": "x"}))]),
         reply("Done."),
     ]);
@@ -168,10 +171,13 @@ async fn inner_tools_receive_context_output_and_blackboard() {
     conversation.turn("go").context(context).run().await.unwrap();
     let seen: Vec<_> = board.entries().iter().map(|entry| entry.value().clone()).collect();
     assert_eq!(seen, [json!("mail"), json!("mail")]);
-    let (inside, around) = (model.request(1).messages, outer.request(1).messages);
-    let (inside, around) = (tool_results(&inside)[0], tool_results(&around)[0]);
-    assert!(inside.ends_with(" 7") && around.ends_with(" 7"), "{inside}, {around}");
-    assert_ne!(inside, around, "each loop has its own id");
+    let (inner_history, outer_history) = (model.request(1).messages, outer_model.request(1).messages);
+    let (inner_result, outer_result) = (tool_results(&inner_history)[0], tool_results(&outer_history)[0]);
+    assert!(
+        inner_result.ends_with(" 7") && outer_result.ends_with(" 7"),
+        "{inner_result}, {outer_result}"
+    );
+    assert_ne!(inner_result, outer_result, "each loop has its own id");
 }
 
 // accept: 65
@@ -183,8 +189,8 @@ async fn agents_are_refused_beyond_the_nesting_limit() {
         let name = format!("level{level}");
         let steps: Vec<Step> = match &tool {
             Some(inner) => {
-                let called = inner.definition().name().to_owned();
-                vec![raw_calls(vec![(called, r#"{"task":"x"}"#.to_owned())]), reply("ok")]
+                let inner_name = inner.definition().name().to_owned();
+                vec![raw_calls(vec![(inner_name, r#"{"task":"x"}"#.to_owned())]), reply("ok")]
             }
             None => Vec::new(),
         };
@@ -199,12 +205,9 @@ async fn agents_are_refused_beyond_the_nesting_limit() {
     let (builder, _) = TestModel::playing([call([("level0", json!({"task": "x"}))]), reply("Done.")]);
     builder.tool(tool.unwrap()).build().unwrap().run("go").await.unwrap();
     assert_eq!(models[0].request_count(), 0, "the deepest agent does not run");
-    let refused = models[1].request(1).messages;
-    assert!(
-        tool_results(&refused)[0].contains("agents may be nested"),
-        "{}",
-        tool_results(&refused)[0]
-    );
+    let caller_history = models[1].request(1).messages;
+    let answer = tool_results(&caller_history)[0];
+    assert!(answer.contains("agents may be nested"), "{answer}");
 }
 
 // accept: 133, accept: 93
@@ -217,8 +220,8 @@ async fn an_operator_error_stops_every_outer_agent() {
             "the database is down",
         )))
     });
-    let pays = Arc::new(Mutex::new(0));
-    let count = pays.clone();
+    let payments = Arc::new(Mutex::new(0));
+    let count = payments.clone();
     let pay = tool("pay", move |_, _| {
         *count.lock().unwrap() += 1;
         Ok(ToolResult::text("paid"))
@@ -234,7 +237,7 @@ async fn an_operator_error_stops_every_outer_agent() {
         answer.contains("may have taken effect") && !answer.contains("not run"),
         "the agent has paid: {answer}"
     );
-    assert_eq!(*pays.lock().unwrap(), 1);
+    assert_eq!(*payments.lock().unwrap(), 1);
 }
 
 // accept: 85
@@ -244,18 +247,14 @@ async fn an_agent_waits_for_its_background_calls() {
         context.background_task()?.spawn(async { Ok(ToolResult::text("42")) });
         Ok(ToolResult::background("started"))
     });
-    let quick = |step: Step| step;
     let (inner, model) = agent(
         "agent",
-        [
-            call([("slow", json!({}))]),
-            quick(reply("Not yet.")),
-            reply("It is 42."),
-        ],
+        [call([("slow", json!({}))]), reply("Not yet."), reply("It is 42.")],
     );
     let result = call_with(&inner.with_tool(slow), json!({"task": "x"}), &ToolContext::new())
         .await
         .unwrap();
+    // The late result can arrive before or after the second inference.
     assert!(
         ["It is 42.", "Not yet."].contains(&result.for_llm.as_str()),
         "{}",
@@ -271,13 +270,13 @@ async fn an_agent_waits_for_its_background_calls() {
 // accept: 65
 #[tokio::test]
 async fn an_agent_without_a_model_returns_a_configuration_error() {
-    let error = call_with(
+    let result = call_with(
         &AgenticTool::new("agent", "Works."),
         json!({"task": "x"}),
         &ToolContext::new(),
     )
     .await;
-    assert!(error.unwrap_err().to_string().contains("no model"));
+    assert!(result.unwrap_err().to_string().contains("no model"));
 }
 
 /// The topic of a question.
@@ -315,15 +314,15 @@ async fn one_configuration_serves_a_conversation_an_agentic_tool_and_a_subagent(
     assert_eq!((answers[0], outcome.text()), ("asked", "Done."));
     assert!(answers[1].contains("limit of 3 iterations"), "{}", answers[1]);
     for inference in 0..model.request_count() {
-        let shown = model.request(inference);
-        assert_eq!(shown.messages[0].content(), "Be brief.", "inference {inference}");
-        assert_eq!(shown.names[0], "look", "inference {inference}");
+        let request = model.request(inference);
+        assert_eq!(request.messages[0].content(), "Be brief.", "inference {inference}");
+        assert_eq!(request.names[0], "look", "inference {inference}");
     }
 }
 
 // accept: 12, accept: 70
 #[tokio::test]
-async fn a_strategy_of_an_agent_brings_its_initial_tools_and_guidance() {
+async fn the_strategy_of_an_agent_adds_its_initial_tools_and_its_guidance() {
     struct Guided;
     impl crate::injection::InjectionStrategy for Guided {
         fn evaluate(&self, _: &crate::injection::InjectionContext<'_>) -> crate::injection::Injection {
@@ -342,7 +341,7 @@ async fn a_strategy_of_an_agent_brings_its_initial_tools_and_guidance() {
     call_with(&tool.with_strategy(Guided), json!({"task": "x"}), &ToolContext::new())
         .await
         .unwrap();
-    let shown = model.request(0);
-    assert_eq!(shown.names, ["first"]);
-    assert!(shown.messages[0].content().ends_with("Call `first` first."));
+    let request = model.request(0);
+    assert_eq!(request.names, ["first"]);
+    assert!(request.messages[0].content().ends_with("Call `first` first."));
 }

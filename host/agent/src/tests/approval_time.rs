@@ -1,10 +1,10 @@
-//! The time during which a call waits for a person's answer. No time limit counts this time.
+//! The time during which a call waits for a person's approval. It does not count against any time limit.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::approvals::agency;
+use super::approvals::{PassedContext, agency};
 use super::*;
 use crate::ProcessTools;
 use crate::process::Budget;
@@ -12,7 +12,7 @@ use toolwit_core::{Approval, ApprovalAnswer, ApprovalPolicy, ApprovalRequest, Ap
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Approves after an hour.
+/// An approver that approves after an hour.
 struct SlowPerson;
 
 #[async_trait]
@@ -23,18 +23,19 @@ impl Approver for SlowPerson {
     }
 }
 
-/// A tool that writes, and takes some time.
-fn pay(time: Duration) -> Arc<dyn Tool> {
+/// Returns a tool that needs an approval and runs for this duration.
+fn pay(duration: Duration) -> Arc<dyn Tool> {
     let pay = NativeTool::new("pay", "Pays.", json!({"type": "object"}), move |_, _| async move {
-        sleep(time).await;
+        sleep(duration).await;
         Ok(ToolResult::text("paid"))
     });
     Arc::new(pay.unwrap())
 }
 
-/// Runs a conversation whose runs and process may take a minute.
-async fn run(tools: Vec<Arc<dyn Tool>>, called: &str) -> Result<RunOutcome, RunError> {
-    let (builder, _) = TestModel::playing([call([(called, json!({}))]), reply("done")]);
+/// Runs a conversation in which the model calls one tool and a [`SlowPerson`] approves. The run and the process may take
+/// a minute.
+async fn run(tools: Vec<Arc<dyn Tool>>, tool_name: &str) -> Result<RunOutcome, RunError> {
+    let (builder, _) = TestModel::playing([call([(tool_name, json!({}))]), reply("done")]);
     let limits = LoopLimits {
         wall_ms_max: 60_000,
         ..LoopLimits::default()
@@ -49,25 +50,28 @@ async fn run(tools: Vec<Arc<dyn Tool>>, called: &str) -> Result<RunOutcome, RunE
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_an_answer_costs_no_time_of_the_run_or_of_the_calling_tool() {
+async fn the_wait_for_an_approval_does_not_count_against_the_limits_of_the_run_and_of_the_calling_tool() {
     let seconds = Duration::from_secs;
-    for (tools, called) in [
+    for (tools, tool_name) in [
         (vec![pay(seconds(30))], "pay"),
         (
-            vec![pay(seconds(4)), Arc::new(agency(false).with_timeout(seconds(5)))],
+            vec![
+                pay(seconds(4)),
+                Arc::new(agency(PassedContext::Received).with_timeout(seconds(5))),
+            ],
             "agency",
         ),
-        (vec![pay(seconds(30)), Arc::new(agency(true))], "agency"),
+        (vec![pay(seconds(30)), Arc::new(agency(PassedContext::Empty))], "agency"),
     ] {
         let started = Instant::now();
-        let outcome = run(tools, called).await.unwrap();
+        let outcome = run(tools, tool_name).await.unwrap();
         assert_eq!(tool_results(&outcome.history), ["paid"]);
         assert!(started.elapsed() >= HOUR);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_after_the_answer_counts() {
+async fn the_time_after_the_approval_counts_against_the_limits() {
     let seconds = Duration::from_secs;
     let error = run(vec![pay(seconds(61))], "pay").await.unwrap_err();
     assert!(
@@ -75,8 +79,11 @@ async fn time_after_the_answer_counts() {
         "{:?}",
         error.failure
     );
-    let nested = vec![pay(seconds(6)), Arc::new(agency(false).with_timeout(seconds(5)))];
-    let outcome = run(nested, "agency").await.unwrap();
+    let tools: Vec<Arc<dyn Tool>> = vec![
+        pay(seconds(6)),
+        Arc::new(agency(PassedContext::Received).with_timeout(seconds(5))),
+    ];
+    let outcome = run(tools, "agency").await.unwrap();
     assert!(
         tool_results(&outcome.history)[0].contains("took longer than 5s"),
         "{:?}",
@@ -85,7 +92,7 @@ async fn time_after_the_answer_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_sees_that_a_question_costs_none_of_its_time() {
+async fn the_budget_tool_excludes_the_wait_for_an_approval_and_the_status_tool_includes_it() {
     let steps = [
         call([("pay", json!({}))]),
         call([("process_budget", json!({}))]),
@@ -104,11 +111,15 @@ async fn a_model_sees_that_a_question_costs_none_of_its_time() {
         });
     let outcome = builder.build().unwrap().run("go").await.unwrap();
     let results = tool_results(&outcome.history);
-    let shown = |index: usize| -> Value { serde_json::from_str(results[index]).unwrap() };
-    let budget = shown(1);
+    let parsed_result = |index: usize| -> Value { serde_json::from_str(results[index]).unwrap() };
+    let budget = parsed_result(1);
     assert_eq!(
         (&budget["used"]["wall_ms"], &budget["left"]["wall_ms"]),
         (&json!(30_000), &json!(30_000))
     );
-    assert_eq!(shown(2)["running_ms"], 3_630_000, "the process lives longer");
+    assert_eq!(
+        parsed_result(2)["running_ms"],
+        3_630_000,
+        "the process also existed during the wait"
+    );
 }

@@ -7,19 +7,20 @@ use super::*;
 use toolwit_core::{Artifact, BackgroundTask, NativeEntity, NoArguments, Signal};
 use tracing::Level;
 
-/// Returns a tool that answers at once and delivers its late result when the test sends it. Each call uses one
-/// receiver.
-fn slow(results: Vec<oneshot::Receiver<ToolResult>>) -> Arc<dyn Tool> {
-    let results = Arc::new(Mutex::new(VecDeque::from(results)));
+/// Returns a tool that answers at once, and delivers a late result when the test sends the result. Each call uses the
+/// next receiver.
+fn slow(result_receivers: Vec<oneshot::Receiver<ToolResult>>) -> Arc<dyn Tool> {
+    let receivers = Arc::new(Mutex::new(VecDeque::from(result_receivers)));
     tool("slow", move |_, context| {
-        let result = results.lock().unwrap().pop_front().unwrap();
-        let completion = context.background_task()?;
-        completion.spawn(async move { Ok(result.await.unwrap_or_else(|_| ToolResult::error("the test gave up"))) });
+        let receiver = receivers.lock().unwrap().pop_front().unwrap();
+        let task = context.background_task()?;
+        task.spawn(async move { Ok(receiver.await.unwrap_or_else(|_| ToolResult::error("the test gave up"))) });
         Ok(ToolResult::background("started"))
     })
 }
 
-fn roles(history: &[Message]) -> Vec<&'static str> {
+/// Returns the names of the roles of the messages.
+fn role_names(history: &[Message]) -> Vec<&'static str> {
     let role = |message: &Message| match message.role {
         Role::System { .. } => "system",
         Role::User { .. } => "user",
@@ -36,31 +37,36 @@ fn roles(history: &[Message]) -> Vec<&'static str> {
 async fn a_late_result_wakes_an_idle_conversation() {
     let log = RecordedLog::default();
     let _guard = tracing::subscriber::set_default(log.clone());
-    let (result_sender, result) = oneshot::channel();
+    let (result_sender, result_receiver) = oneshot::channel();
     let (builder, model) = TestModel::playing([
         call([("slow", json!({"n": 1}))]),
         reply("It is on its way."),
         reply("It is 42."),
     ]);
-    let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();
+    let mut conversation = builder.tools([slow(vec![result_receiver])]).build().unwrap();
     assert_eq!(conversation.run("go").await.unwrap().text(), "It is on its way.");
     assert_eq!(conversation.background_calls(), 1);
-    let ended = |line: &String| line.contains("a tool call ended") && line.contains("is_background=true");
-    assert!(log.lines_at(Level::DEBUG).iter().any(ended), "{:?}", log.lines());
+    let is_background_end = |line: &String| line.contains("a tool call ended") && line.contains("is_background=true");
+    assert!(
+        log.lines_at(Level::DEBUG).iter().any(is_background_end),
+        "{:?}",
+        log.lines()
+    );
     result_sender.send(ToolResult::text("42")).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!(woken.text(), "It is 42.");
-    let shown = model.request(2).messages;
+    let request = model.request(2);
     assert_eq!(
-        roles(&shown),
+        role_names(&request.messages),
         ["user", "assistant", "tool", "assistant", "assistant", "tool"]
     );
-    let late = shown[5].content();
+    let late_result = request.messages[5].content();
     assert!(
-        late.starts_with("[result of the background call ") && late.ends_with("]\n42"),
-        "{late}"
+        late_result.starts_with("[result of the background call ") && late_result.ends_with("]\n42"),
+        "{late_result}"
     );
-    assert_eq!(shown[4].tool_calls()[0].arguments, shown[1].tool_calls()[0].arguments);
+    let first_arguments = |message: usize| &request.messages[message].tool_calls()[0].arguments;
+    assert_eq!(first_arguments(4), first_arguments(1));
     assert_valid(conversation.history());
     let events = model.events_named("late_result");
     assert_eq!(
@@ -74,7 +80,7 @@ async fn a_late_result_wakes_an_idle_conversation() {
 // accept: 85
 #[tokio::test]
 async fn a_late_result_is_delivered_before_the_next_inference() {
-    let (result_sender, result) = oneshot::channel();
+    let (result_sender, result_receiver) = oneshot::channel();
     let result_sender = Mutex::new(Some(result_sender));
     let finish = tool("finish", move |_, _| {
         result_sender
@@ -97,26 +103,26 @@ async fn a_late_result_is_delivered_before_the_next_inference() {
         reply("Done."),
     ];
     let (builder, model) = TestModel::playing(steps);
-    let tools = [slow(vec![result]), finish, Arc::new(wait.unwrap())];
+    let tools = [slow(vec![result_receiver]), finish, Arc::new(wait.unwrap())];
     let mut conversation = builder.tools(tools).build().unwrap();
     conversation.run("go").await.unwrap();
-    let late_results = |inference: usize| {
+    let late_result_count = |inference: usize| {
         model
             .request(inference)
             .messages
             .iter()
-            .filter(|m| m.content().ends_with("\n42"))
+            .filter(|message| message.content().ends_with("\n42"))
             .count()
     };
-    assert_eq!(late_results(1), 0, "the late result has not arrived");
-    assert_eq!(late_results(3), 1, "the late result is delivered once");
+    assert_eq!(late_result_count(1), 0, "the late result has not arrived");
+    assert_eq!(late_result_count(3), 1, "the late result is delivered once");
     assert!(conversation.wake().await.is_none());
     assert_valid(conversation.history());
 }
 
 // accept: 85
 #[tokio::test]
-async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
+async fn a_late_result_adds_tools_and_artifacts_like_any_result() {
     struct UserMessages(Mutex<Vec<String>>);
     impl toolwit_core::OutputSink for UserMessages {
         fn progress(&self, _: &str) {}
@@ -124,7 +130,7 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
             self.0.lock().unwrap().push(text.to_owned());
         }
     }
-    let (result_sender, result) = oneshot::channel();
+    let (result_sender, result_receiver) = oneshot::channel();
     let (builder, model) = TestModel::playing([
         call([("slow", json!({}))]),
         reply("Wait."),
@@ -133,7 +139,7 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
     ]);
     let user = Arc::new(UserMessages(Mutex::default()));
     let mut conversation = builder
-        .tools([slow(vec![result])])
+        .tools([slow(vec![result_receiver])])
         .output(user.clone())
         .build()
         .unwrap();
@@ -143,11 +149,11 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
         "Counts.",
         |_, _: NoArguments, _| async { Ok::<_, String>(0) },
     );
-    let late = ToolResult::text("a cart")
+    let late_result = ToolResult::text("a cart")
         .with_user_text("Your cart is there.")
         .with_artifact(Artifact::new("Cart", json!({"id": "c-1"})))
         .with_provider(Arc::new(cart.unwrap()));
-    result_sender.send(late).unwrap();
+    result_sender.send(late_result).unwrap();
     let woken = conversation.wake().await.unwrap().unwrap();
     assert_eq!(woken.text(), "0.");
     assert_eq!(
@@ -161,12 +167,15 @@ async fn a_late_result_injects_tools_and_artifacts_like_any_result() {
 
 // accept: 85
 #[tokio::test]
-async fn a_dropped_promise_delivers_an_error() {
+async fn a_dropped_background_task_delivers_an_error() {
     let task: Arc<Mutex<Option<BackgroundTask>>> = Arc::default();
-    let store = task.clone();
+    let stored_task = task.clone();
     let forgetful = tool("forgetful", move |_, context| {
-        *store.lock().unwrap() = Some(context.background_task()?);
-        assert!(context.background_task().is_err(), "a call can promise only once");
+        *stored_task.lock().unwrap() = Some(context.background_task()?);
+        assert!(
+            context.background_task().is_err(),
+            "a call can create only one background task"
+        );
         Ok(ToolResult::background("started"))
     });
     let (builder, _) = TestModel::playing([call([("forgetful", json!({}))]), reply("Wait."), reply("It failed.")]);
@@ -178,7 +187,7 @@ async fn a_dropped_promise_delivers_an_error() {
 }
 
 #[tokio::test]
-async fn a_final_result_voids_the_promise() {
+async fn a_call_with_a_final_result_does_not_continue_in_the_background() {
     let quick = tool("quick", |_, context| {
         drop(context.background_task()?);
         Ok(ToolResult::text("here it is"))
@@ -192,7 +201,7 @@ async fn a_final_result_voids_the_promise() {
 
 // accept: 85, accept: 127
 #[tokio::test]
-async fn a_promise_outside_a_conversation_is_refused() {
+async fn a_background_task_outside_a_conversation_is_refused() {
     let context = ToolContext::new();
     let error = context.background_task().err().unwrap();
     assert!(error.to_string().contains("needs a conversation"), "{error}");
@@ -201,16 +210,17 @@ async fn a_promise_outside_a_conversation_is_refused() {
 // accept: 133
 #[tokio::test]
 async fn a_background_task_ends_with_the_conversation_not_with_the_run() {
-    let (running, mut started) = tokio::sync::mpsc::unbounded_channel();
-    let (ended, end) = oneshot::channel::<()>();
-    let parts = Mutex::new(Some((running, ended)));
+    let (token_sender, mut token_receiver) = tokio::sync::mpsc::unbounded_channel();
+    let (drop_sender, drop_receiver) = oneshot::channel::<()>();
+    let senders = Mutex::new(Some((token_sender, drop_sender)));
     let long = tool("long", move |_, context| {
-        let (running, ended) = parts.lock().unwrap().take().unwrap();
-        let completion = context.background_task()?;
-        let cancel = completion.context().cancel().clone();
-        completion.spawn(async move {
-            let _ended = ended;
-            running.send(cancel).ok();
+        let (token_sender, drop_sender) = senders.lock().unwrap().take().unwrap();
+        let task = context.background_task()?;
+        let cancel = task.context().cancel_token().clone();
+        task.spawn(async move {
+            // The sender is dropped when this future is dropped.
+            let _drop_sender = drop_sender;
+            token_sender.send(cancel).ok();
             std::future::pending().await
         });
         Ok(ToolResult::background("started"))
@@ -218,19 +228,19 @@ async fn a_background_task_ends_with_the_conversation_not_with_the_run() {
     let (builder, _) = TestModel::playing([call([("long", json!({}))]), reply("Wait.")]);
     let mut conversation = builder.tools([long]).build().unwrap();
     conversation.run("go").await.unwrap();
-    let cancel = started.recv().await.unwrap();
-    assert!(!cancel.is_cancelled(), "the run ended, the task continues");
+    let cancel = token_receiver.recv().await.unwrap();
+    assert!(!cancel.is_cancelled(), "the run has ended, and the task continues");
     drop(conversation);
     assert!(cancel.is_cancelled());
-    assert!(end.await.is_err(), "the task was dropped");
+    assert!(drop_receiver.await.is_err(), "the task was dropped");
 }
 
 // accept: 85, accept: 86
 #[tokio::test]
 async fn a_signal_in_a_late_result_stops_the_run() {
-    let (result_sender, result) = oneshot::channel();
+    let (result_sender, result_receiver) = oneshot::channel();
     let (builder, model) = TestModel::playing([call([("slow", json!({}))]), reply("Wait.")]);
-    let mut conversation = builder.tools([slow(vec![result])]).build().unwrap();
+    let mut conversation = builder.tools([slow(vec![result_receiver])]).build().unwrap();
     conversation.run("go").await.unwrap();
     result_sender
         .send(ToolResult::from(Signal::ask_user("Which?")))

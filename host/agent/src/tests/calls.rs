@@ -8,7 +8,7 @@ use super::*;
 use toolwit_core::ToolDefinition;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Runs one response, and returns the answers to its calls and the model.
+/// Runs the calls of one response, and returns the answers to the calls and the model.
 async fn run_response(tools: impl IntoIterator<Item = Arc<dyn Tool>>, step: Step) -> (Vec<String>, TestModel) {
     let (builder, model) = TestModel::playing([step, reply("ok")]);
     let outcome = builder.tools(tools).run("go").await.unwrap();
@@ -19,15 +19,15 @@ async fn run_response(tools: impl IntoIterator<Item = Arc<dyn Tool>>, step: Step
     )
 }
 
-/// Returns a tool that runs a future of the test.
-fn tool_async<F, Fut>(name: &str, body: F) -> Arc<dyn Tool>
+/// Returns a tool whose calls run the futures that `body` creates.
+fn async_tool<F, Fut>(name: &str, body: F) -> Arc<dyn Tool>
 where
     F: Fn() -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ToolResult> + Send + 'static,
 {
     let tool = NativeTool::new(name, "", json!({"type": "object"}), move |_, _| {
-        let running = body();
-        async move { Ok(running.await) }
+        let future = body();
+        async move { Ok(future.await) }
     });
     Arc::new(tool.unwrap())
 }
@@ -38,7 +38,7 @@ async fn calls_run_concurrently_and_are_answered_in_call_order() {
     let barrier = Arc::new(Barrier::new(3));
     let meet = |name: &'static str| {
         let barrier = barrier.clone();
-        tool_async(name, move || {
+        async_tool(name, move || {
             let barrier = barrier.clone();
             async move {
                 barrier.wait().await;
@@ -49,27 +49,22 @@ async fn calls_run_concurrently_and_are_answered_in_call_order() {
     let step = call([("c", json!({})), ("a", json!({})), ("b", json!({}))]);
     let (answers, model) = run_response([meet("a"), meet("b"), meet("c")], step).await;
     assert_eq!(answers, ["c", "a", "b"], "no call can end before all have started");
-    let started: Vec<_> = model
-        .events()
-        .iter()
-        .map(|event| matches!(event, Event::ToolStarted { .. }))
-        .collect();
-    assert_eq!(started.iter().filter(|started| **started).count(), 3);
+    assert_eq!(model.events_named("tool_started").len(), 3);
 }
 
 // accept: 129
 #[tokio::test]
 async fn the_first_call_is_answered_first_even_if_it_ends_last() {
     let (release, gate) = tokio::sync::watch::channel(false);
-    let slow = tool_async("slow", move || {
+    let slow = async_tool("slow", move || {
         let mut gate = gate.clone();
         async move {
-            gate.wait_for(|open| *open).await.unwrap();
+            gate.wait_for(|is_open| *is_open).await.unwrap();
             ToolResult::text("slow")
         }
     });
     let release = Arc::new(release);
-    let fast = tool_async("fast", move || {
+    let fast = async_tool("fast", move || {
         let release = release.clone();
         async move {
             release.send_replace(true);
@@ -80,11 +75,11 @@ async fn the_first_call_is_answered_first_even_if_it_ends_last() {
     assert_eq!(answers, ["slow", "fast"]);
 }
 
-/// Puts a tool into a serial group.
-struct Serial(Arc<dyn Tool>);
+/// A tool in the serial group 7.
+struct SerialTool(Arc<dyn Tool>);
 
 #[async_trait]
-impl Tool for Serial {
+impl Tool for SerialTool {
     fn definition(&self) -> &ToolDefinition {
         self.0.definition()
     }
@@ -98,10 +93,10 @@ impl Tool for Serial {
     }
 }
 
-/// Returns a tool that logs its start and its end, and yields in between.
-fn logging(name: &'static str, log: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
+/// Returns a tool that logs its start and its end, and yields to other calls in between.
+fn logging_tool(name: &'static str, log: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
     let log = log.clone();
-    tool_async(name, move || {
+    async_tool(name, move || {
         let log = log.clone();
         async move {
             log.lock().unwrap().push(format!("{name} begins"));
@@ -117,9 +112,9 @@ fn logging(name: &'static str, log: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
 async fn calls_of_one_serial_group_run_sequentially() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let tools: [Arc<dyn Tool>; 3] = [
-        Arc::new(Serial(logging("add", &log))),
-        logging("free", &log),
-        Arc::new(Serial(logging("total", &log))),
+        Arc::new(SerialTool(logging_tool("add", &log))),
+        logging_tool("free", &log),
+        Arc::new(SerialTool(logging_tool("total", &log))),
     ];
     let (answers, _) = run_response(
         tools,
@@ -139,8 +134,11 @@ async fn calls_of_one_serial_group_run_sequentially() {
 #[tokio::test(start_paused = true)]
 async fn a_call_of_a_session_waits_for_its_serial_group_until_the_deadline() {
     let log = Arc::new(Mutex::new(Vec::new()));
-    let hanging = tool_async("hanging", std::future::pending);
-    let tools: [Arc<dyn Tool>; 2] = [Arc::new(Serial(hanging)), Arc::new(Serial(logging("next", &log)))];
+    let hanging = async_tool("hanging", std::future::pending);
+    let tools: [Arc<dyn Tool>; 2] = [
+        Arc::new(SerialTool(hanging)),
+        Arc::new(SerialTool(logging_tool("next", &log))),
+    ];
     let limits = LoopLimits {
         wall_ms_max: 5_000,
         ..LoopLimits::default()
@@ -161,8 +159,8 @@ async fn a_call_of_a_session_waits_for_its_serial_group_until_the_deadline() {
 #[tokio::test]
 async fn a_call_can_use_a_tool_that_an_earlier_call_of_the_response_injects() {
     let log = Arc::new(Mutex::new(Vec::new()));
-    let open = logging("open", &log);
-    let [late, serial] = ["late", "serial"].map(|name| Arc::new(Serial(logging(name, &log))) as Arc<dyn Tool>);
+    let open = logging_tool("open", &log);
+    let [late, serial] = ["late", "serial"].map(|name| Arc::new(SerialTool(logging_tool(name, &log))) as Arc<dyn Tool>);
     let strategy = move |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
         "open" => crate::injection::Injection::add(vec![late.clone()]),
         _ => crate::injection::Injection::none(),
@@ -189,7 +187,7 @@ async fn a_call_can_use_a_tool_that_an_earlier_call_of_the_response_injects() {
     let position = |text: &str| log.iter().position(|entry| entry == text).unwrap();
     assert!(
         position("late ends") < position("serial begins"),
-        "an unresolved call may belong to the same group: {log:?}"
+        "a call of an unknown tool may belong to the same group: {log:?}"
     );
 }
 
@@ -217,14 +215,14 @@ async fn an_unknown_name_is_answered_with_the_nearest_names() {
 #[tokio::test]
 async fn invalid_arguments_are_answered_with_the_expected_parameters() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]});
-    let ran = Arc::new(AtomicUsize::new(0));
-    let counter = ran.clone();
+    let run_count = Arc::new(AtomicUsize::new(0));
+    let counter = run_count.clone();
     let add = NativeTool::new("add", "", schema, move |_, _| {
         counter.fetch_add(1, Ordering::Relaxed);
         async { Ok(ToolResult::text("added")) }
     });
-    let deep = "[".repeat(100_000);
-    let bad = [
+    let deep_array = "[".repeat(100_000);
+    let invalid_texts = [
         "null",
         "[]",
         "5",
@@ -233,9 +231,9 @@ async fn invalid_arguments_are_answered_with_the_expected_parameters() {
         "{\"a\":1}x",
         "{\"a\":\"one\"}",
         "{}",
-        &deep,
+        &deep_array,
     ];
-    let calls = bad.map(|text| ("add".to_owned(), text.to_owned())).to_vec();
+    let calls = invalid_texts.map(|text| ("add".to_owned(), text.to_owned())).to_vec();
     let (answers, _) = run_response([Arc::new(add.unwrap()) as Arc<dyn Tool>], raw_calls(calls)).await;
     for answer in &answers {
         let report: Value = serde_json::from_str(answer).unwrap();
@@ -244,7 +242,7 @@ async fn invalid_arguments_are_answered_with_the_expected_parameters() {
         assert_eq!(report["suggestion"], expected);
         assert_eq!(report["tool"], "add");
     }
-    assert_eq!(ran.load(Ordering::Relaxed), 0);
+    assert_eq!(run_count.load(Ordering::Relaxed), 0);
 }
 
 // accept: 15, attack: F3
@@ -277,12 +275,12 @@ async fn only_complete_calls_of_a_truncated_response_run() {
     });
     let texts = ["{\"a\": 1}", "", "{\"a\": [1,]}", "{\"a\": \"the rest is miss"];
     let calls = raw_calls(texts.map(|text| ("show".to_owned(), text.to_owned())).to_vec());
-    let step = changed(calls, |response| response.finish = FinishReason::Length);
+    let step = edit_response(calls, |response| response.finish = FinishReason::Length);
     let (answers, _) = run_response([show], step).await;
     assert_eq!(answers[0], "{\"a\":1}");
     for answer in &answers[1..] {
         assert!(
-            answer.contains("the answer was cut before this call was complete; it was not executed"),
+            answer.contains("the response was cut before this call was complete; the call was not executed"),
             "{answer}"
         );
     }
@@ -293,7 +291,7 @@ async fn only_complete_calls_of_a_truncated_response_run() {
 async fn duplicate_and_missing_call_ids_are_replaced() {
     let ids = ["same", "same", "", "same"];
     let step = || {
-        changed(
+        edit_response(
             call([("a", json!({})), ("b", json!({})), ("a", json!({})), ("b", json!({}))]),
             move |response| {
                 for (call, id) in response.tool_calls.iter_mut().zip(ids) {
@@ -345,13 +343,15 @@ async fn a_panic_is_answered_with_an_error() {
 // attack: B5
 #[tokio::test]
 async fn a_long_result_is_cut_and_can_be_read_in_parts() {
+    // The length of the first part: a message has at most 32 KiB, of which 200 bytes are reserved for the marker.
+    const PART_BYTES: usize = (32 << 10) - 200;
     let full: String = (0..20_000).map(|n| format!("{n} ")).collect();
     let text = full.clone();
     let dump = tool("dump", move |_, _| Ok(ToolResult::text(text.clone())));
     let (builder, model) = TestModel::playing([
         call([("dump", json!({}))]),
         call([
-            ("read_result", json!({"result": "r1", "offset": 32_568})),
+            ("read_result", json!({"result": "r1", "offset": PART_BYTES})),
             ("read_result", json!({"result": "r7", "offset": 0})),
         ]),
         reply("ok"),
@@ -359,12 +359,12 @@ async fn a_long_result_is_cut_and_can_be_read_in_parts() {
     let outcome = builder.tools([dump, echo("read_result")]).run("go").await.unwrap();
     let answers = tool_results(&outcome.history);
     assert!(answers[0].len() <= 32 << 10 && answers[0].contains("continue with `read_result`"));
-    assert!(answers[1].starts_with(&full[32_568..33_000]));
+    assert!(answers[1].starts_with(&full[PART_BYTES..33_000]));
     assert!(answers[2].contains("the stored results are: r1"), "{}", answers[2]);
     let cut = &model.events_named("result_cut")[0];
     assert_eq!(
         (&cut["result"], &cut["bytes"], &cut["shown_bytes"]),
-        (&json!("r1"), &json!(full.len()), &json!(32_568))
+        (&json!("r1"), &json!(full.len()), &json!(PART_BYTES))
     );
     assert_eq!(
         outcome.injected.len(),
@@ -374,6 +374,6 @@ async fn a_long_result_is_cut_and_can_be_read_in_parts() {
     assert_ne!(
         model.request(0).names[1],
         "read_result",
-        "the name is reserved for the host"
+        "the name `read_result` is reserved for the tool of the host"
     );
 }

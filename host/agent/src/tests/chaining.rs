@@ -1,4 +1,4 @@
-//! Tools that act on the object that a result returned last.
+//! Chaining: tools that act on the object that a result returned last, the current object.
 
 use super::*;
 use crate::injection::{Chaining, Playbook, StateMachine, Unlock};
@@ -38,7 +38,7 @@ fn user(name: &str) -> Arc<dyn ToolProvider> {
     Arc::new(users().entity(name, Arc::new(object)).unwrap())
 }
 
-/// Returns the users and orders with the given names.
+/// Returns a tool that returns the users and orders with the requested names.
 fn get() -> Arc<dyn Tool> {
     tool("get", |arguments, _| {
         let names = |key: &str| {
@@ -69,6 +69,7 @@ fn greet() -> Step {
     call([("user_greet", json!({}))])
 }
 
+/// Runs a conversation with the tool `get`, and returns the results of its calls.
 async fn run_steps(builder: ConversationBuilder) -> Vec<String> {
     let outcome = builder.tools([get()]).run("go").await.unwrap();
     assert_valid(&outcome.history);
@@ -96,21 +97,21 @@ async fn methods_are_declared_from_the_start_and_act_on_the_latest_object() {
     assert_eq!((results[2].as_str(), results[4].as_str()), ("hi ada", "hi bob"));
     assert_eq!(model.request(0).names, ["get", "user_greet"]);
     assert_eq!(
-        model.request(5).serialised,
-        model.request(0).serialised,
-        "one set of tools for all objects"
+        model.request(5).serialised_tools,
+        model.request(0).serialised_tools,
+        "all objects have the same tools"
     );
-    assert!(model.request(0).serialised[1].contains("Greets. It acts on the `user` that a tool returned last."));
-    let found = model.events_named("entity_discovered");
+    assert!(model.request(0).serialised_tools[1].contains("Greets. It acts on the `user` that a tool returned last."));
+    let discoveries = model.events_named("entity_discovered");
     assert_eq!(
-        (&found[0]["binding"], &found[1]["binding"]),
+        (&discoveries[0]["binding"], &discoveries[1]["binding"]),
         (&json!("new"), &json!("rebound"))
     );
 }
 
 // accept: 45, accept: 48
 #[tokio::test]
-async fn collections_and_objects_without_methods_bind_nothing() {
+async fn several_objects_and_objects_without_methods_do_not_become_current() {
     let plain = tool("plain", |_, _| {
         Ok(ToolResult::text("plain").with_provider(Arc::new(NativeEntity::new("user", Arc::new(())))))
     });
@@ -152,13 +153,13 @@ async fn a_predicate_decides_which_objects_become_current() {
     assert_eq!(results[3], "hi root");
     assert_eq!(
         results[5], "hi root",
-        "an object that the predicate refuses changes nothing"
+        "an object that the predicate rejects does not become current"
     );
 }
 
 // accept: 43, accept: 46
 #[tokio::test]
-async fn an_object_of_any_type_replaces_the_current_one() {
+async fn an_object_of_any_type_replaces_the_current_object() {
     let get_order = || call([("get", json!({"orders": ["o-1"]}))]);
     let cancel = || call([("order_cancel", json!({}))]);
     let steps = [
@@ -201,12 +202,12 @@ async fn several_objects_of_an_added_type_do_not_hide_the_only_object_of_another
 // accept: 43, accept: 45, accept: 48
 #[tokio::test]
 async fn one_of_several_objects_of_an_added_type_is_not_chained_as_an_object_of_another_type() {
-    let without_methods = || {
+    let user_without_methods = || {
         let name = "eve".to_owned();
         NativeEntity::new("user", Arc::new(User { name, role: "guest" }))
     };
     let mixed = tool("mixed", move |_, _| {
-        let result = ToolResult::text("mixed").with_provider(Arc::new(without_methods()));
+        let result = ToolResult::text("mixed").with_provider(Arc::new(user_without_methods()));
         Ok(result.with_provider(user("ada")))
     });
     let admins = Chaining::new().with_type_where(&users(), |user, _| user.role == "admin");
@@ -241,7 +242,7 @@ async fn playbooks_and_state_machines_do_not_lock_chained_tools() {
 
 // accept: 45, accept: 129
 #[tokio::test]
-async fn one_response_can_return_and_use_an_object_and_other_types_stay_entities() {
+async fn one_response_can_return_and_use_an_object_and_objects_of_other_types_are_not_chained() {
     let steps = [
         call([
             ("get", json!({"users": ["ada"]})),

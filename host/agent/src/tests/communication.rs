@@ -5,6 +5,7 @@ use super::*;
 use toolwit_core::OutputSink;
 use tracing::Level;
 
+/// An output that records progress, with the prefix `… `, and messages.
 #[derive(Default)]
 struct Screen(Mutex<Vec<String>>);
 
@@ -52,14 +53,14 @@ async fn communication_tools_do_nothing_outside_a_process() {
     }
     let warnings = log.lines_at(Level::WARN);
     assert!(
-        warnings.len() == 2 && warnings.iter().all(|line| line.contains("the message is dropped")),
+        warnings.len() == 2 && warnings.iter().all(|line| line.contains("its message is dropped")),
         "{warnings:?}"
     );
 }
 
 // accept: 74, accept: 134
 #[tokio::test]
-async fn a_silent_result_hides_its_user_text_and_serialises() {
+async fn a_silent_result_hides_its_user_text_and_the_json_of_results_has_no_source() {
     let silent = tool("silent", |_, _| {
         let mut result = ToolResult::silent("for the model").with_user_text("not shown");
         result = result.with_source("the cause");
@@ -76,7 +77,7 @@ async fn a_silent_result_hides_its_user_text_and_serialises() {
         .await
         .unwrap();
     assert!(screen.0.lock().unwrap().is_empty());
-    let shapes = [
+    let json_forms = [
         (
             ToolResult::text("a"),
             json!({"for_llm": "a", "silent": false, "is_error": false, "async": false}),
@@ -98,7 +99,7 @@ async fn a_silent_result_hides_its_user_text_and_serialises() {
             json!({"for_llm": "a", "silent": false, "is_error": true, "async": false}),
         ),
     ];
-    for (result, expected) in shapes {
+    for (result, expected) in json_forms {
         assert_eq!(serde_json::to_value(&result).unwrap(), expected);
     }
 }

@@ -4,19 +4,19 @@ use super::*;
 use crate::model::{DescribedModel, Price};
 use crate::{Journal, JournalStore, MemoryJournalStore, Recording, Replay, SessionId, Trace, TraceEntry};
 
-fn id() -> SessionId {
+fn session_id() -> SessionId {
     "s".parse().unwrap()
 }
 
-/// Returns a tool whose results fill the context.
-fn long() -> Arc<dyn Tool> {
-    tool("long", |_, _| Ok(ToolResult::text("x".repeat(2000))))
+/// Returns the tool `look`. Three of its results exceed a context limit of 1500 tokens.
+fn look_tool() -> Arc<dyn Tool> {
+    tool("look", |_, _| Ok(ToolResult::text("x".repeat(2000))))
 }
 
 /// Returns the steps of a run: three tool calls, the summary of older messages and the answer.
 fn steps() -> Vec<Step> {
-    let look = || call([("long", json!({}))]);
-    let summary = changed(reply("three looks"), |response| {
+    let look = || call([("look", json!({}))]);
+    let summary = edit_response(reply("three looks"), |response| {
         response.usage = TokenUsage::new(70, 7, 0);
     });
     vec![look(), look(), look(), summary, reply("done")]
@@ -27,7 +27,7 @@ fn steps() -> Vec<Step> {
 async fn older_messages_are_summarized_and_the_history_stays_valid() {
     let (builder, model) = TestModel::playing(steps());
     let mut conversation = builder
-        .tools([long()])
+        .tools([look_tool()])
         .system("Be brief.")
         .context_tokens_max(1500)
         .build()
@@ -36,8 +36,8 @@ async fn older_messages_are_summarized_and_the_history_stays_valid() {
     assert_eq!(outcome.text(), "done");
     assert_valid(conversation.history());
     let summary = model.request(3);
-    assert!(summary.names.is_empty(), "the summary is made without tools");
-    assert!(summary.messages[1].content().contains("<call>long {}</call>"));
+    assert!(summary.names.is_empty(), "the request for the summary has no tools");
+    assert!(summary.messages[1].content().contains("<call>look {}</call>"));
     let last = model.request(4);
     let texts: Vec<_> = last.messages.iter().take(3).map(Message::content).collect();
     assert_eq!(texts[..2], ["Be brief.", "look around"]);
@@ -46,18 +46,21 @@ async fn older_messages_are_summarized_and_the_history_stays_valid() {
     assert!(last.messages.len() < 7, "{}", last.messages.len());
     let events = model.events_named("history_compacted");
     assert_eq!((events.len(), &events[0]["usage"]["input_tokens"]), (1, &json!(70)));
-    assert_eq!(outcome.usage.tokens.input_tokens, 70, "the summary is charged");
+    assert_eq!(
+        outcome.usage.tokens.input_tokens, 70,
+        "the tokens of the summary are counted"
+    );
 }
 
 #[tokio::test]
-async fn a_history_is_not_compacted_without_a_limit_or_below_it_and_a_tiny_limit_is_refused() {
+async fn a_history_without_or_below_a_limit_is_not_compacted_and_a_tiny_limit_is_refused() {
     for limit in [None, Some(100_000)] {
-        let look = || call([("long", json!({}))]);
+        let look = || call([("look", json!({}))]);
         let (mut builder, model) = TestModel::playing([look(), look(), look(), reply("done")]);
         if let Some(limit) = limit {
             builder = builder.context_tokens_max(limit);
         }
-        builder.tools([long()]).build().unwrap().run("go").await.unwrap();
+        builder.tools([look_tool()]).build().unwrap().run("go").await.unwrap();
         assert!(model.events_named("history_compacted").is_empty());
     }
     let (builder, _) = TestModel::playing([]);
@@ -66,7 +69,7 @@ async fn a_history_is_not_compacted_without_a_limit_or_below_it_and_a_tiny_limit
 }
 
 #[tokio::test]
-async fn a_summary_that_fails_ends_the_run_with_the_history_as_it_was() {
+async fn a_failed_summary_ends_the_run_and_does_not_change_the_history() {
     let mut steps = steps();
     steps[3] = Box::new(|_| {
         Err(ModelError::Script {
@@ -74,7 +77,7 @@ async fn a_summary_that_fails_ends_the_run_with_the_history_as_it_was() {
         })
     });
     let (builder, _) = TestModel::playing(steps);
-    let mut conversation = builder.tools([long()]).context_tokens_max(1500).build().unwrap();
+    let mut conversation = builder.tools([look_tool()]).context_tokens_max(1500).build().unwrap();
     let error = conversation.run("look around").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::Model(_)));
     assert_eq!(conversation.history().len(), 7);
@@ -82,12 +85,12 @@ async fn a_summary_that_fails_ends_the_run_with_the_history_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_summary_in_the_journal_is_not_paid_again() {
+async fn a_summary_in_the_journal_is_not_requested_again() {
     let store = MemoryJournalStore::new();
     let (builder, _) = TestModel::playing(steps());
-    let journal = Journal::create(&store, &id()).await.unwrap();
+    let journal = Journal::create(&store, &session_id()).await.unwrap();
     let mut first = builder
-        .tools([long()])
+        .tools([look_tool()])
         .context_tokens_max(1500)
         .journal(journal)
         .build()
@@ -95,20 +98,20 @@ async fn a_summary_in_the_journal_is_not_paid_again() {
     first.run("look around").await.unwrap();
     let expected = first.history().to_vec();
     drop(first);
-    let entries = store.entries(&id()).await.unwrap();
+    let entries = store.entries(&session_id()).await.unwrap();
     let is_compaction = |entry: &TraceEntry| matches!(entry.event, Event::HistoryCompacted(_));
     let compaction = entries.iter().position(is_compaction).unwrap();
 
     let interrupted = MemoryJournalStore::new();
-    let writer = interrupted.create(&id()).await.unwrap();
+    let writer = interrupted.create(&session_id()).await.unwrap();
     writer.append(entries[..=compaction].to_vec()).await.unwrap();
     drop(writer);
-    // The model has one step: the answer. A second summary would need another one.
+    // The script has only the answer. A second request for a summary would fail.
     let (builder, model) = TestModel::playing([reply("done")]);
-    let journal = Journal::open(&interrupted, &id()).await.unwrap();
-    let builder = builder.tools([long()]).context_tokens_max(1500).journal(journal);
+    let journal = Journal::open(&interrupted, &session_id()).await.unwrap();
+    let builder = builder.tools([look_tool()]).context_tokens_max(1500).journal(journal);
     let mut second = builder.build().unwrap();
-    let resumed = second.resume_run(ToolContext::default().cancel().clone()).await;
+    let resumed = second.resume_run(ToolContext::default().cancel_token().clone()).await;
     assert_eq!(resumed.unwrap().unwrap().text(), "done");
     assert_eq!(model.request_count(), 1);
     let texts =
@@ -117,27 +120,25 @@ async fn a_summary_in_the_journal_is_not_paid_again() {
 }
 
 #[tokio::test]
-async fn a_pinned_message_is_pinned_in_a_later_process() {
+async fn a_pinned_message_stays_pinned_after_a_restart() {
     let store = MemoryJournalStore::new();
     let (builder, _) = TestModel::playing([reply("hello"), reply("here"), reply("yes")]);
-    let journal = Journal::create(&store, &id()).await.unwrap();
+    let journal = Journal::create(&store, &session_id()).await.unwrap();
     let mut first = builder.journal(journal).build().unwrap();
-    assert_eq!(first.pin_last_message().await.unwrap(), None, "without a message");
+    assert_eq!(first.pin_last_message().await.unwrap(), None, "no message to pin");
     first.run("hi").await.unwrap();
     first.run("my name is Ada").await.unwrap();
     assert_eq!(first.pin_last_message().await.unwrap(), Some("my name is Ada"));
     let is_pin = |entry: &TraceEntry| matches!(entry.event, Event::MessagePinned);
-    let entries = store.entries(&id()).await.unwrap();
+    let entries = store.entries(&session_id()).await.unwrap();
     assert!(entries.iter().any(is_pin), "the pin is stored at once");
-    let (builder, model) = {
-        let mut answers = steps();
-        answers.insert(0, reply("yes"));
-        TestModel::playing(answers)
-    };
     first.run("are you there?").await.unwrap();
     drop(first);
-    let journal = Journal::open(&store, &id()).await.unwrap();
-    let builder = builder.tools([long()]).context_tokens_max(1500).journal(journal);
+    let mut second_steps = steps();
+    second_steps.insert(0, reply("yes"));
+    let (builder, model) = TestModel::playing(second_steps);
+    let journal = Journal::open(&store, &session_id()).await.unwrap();
+    let builder = builder.tools([look_tool()]).context_tokens_max(1500).journal(journal);
     let mut second = builder.build().unwrap();
     second.run("are you still there?").await.unwrap();
     second.run("look around").await.unwrap();
@@ -148,8 +149,8 @@ async fn a_pinned_message_is_pinned_in_a_later_process() {
     assert_valid(second.history());
 }
 
-/// Returns a step in which the provider refuses a request that exceeds the context.
-fn too_long() -> Step {
+/// Returns a step in which the provider refuses the request because it exceeds the context.
+fn context_exceeded() -> Step {
     Box::new(|_| {
         Err(ModelError::ContextExceeded {
             status: 400,
@@ -159,26 +160,29 @@ fn too_long() -> Step {
 }
 
 #[tokio::test]
-async fn a_request_that_exceeds_the_context_is_shortened_and_sent_again_once() {
+async fn the_history_of_a_refused_request_is_compacted_and_the_request_is_sent_again() {
     let mut steps = steps();
-    steps.insert(3, too_long());
+    steps.insert(3, context_exceeded());
     let (builder, model) = TestModel::playing(steps);
-    let mut conversation = builder.tools([long()]).build().unwrap();
+    let mut conversation = builder.tools([look_tool()]).build().unwrap();
     let outcome = conversation.run("look around").await.unwrap();
     assert_eq!((outcome.text(), outcome.iterations), ("done", 4));
     assert_valid(conversation.history());
-    assert!(model.request(4).names.is_empty(), "the summary is made without tools");
+    assert!(
+        model.request(4).names.is_empty(),
+        "the request for the summary has no tools"
+    );
     assert!(model.request(5).messages.len() < model.request(3).messages.len());
     assert_eq!(model.events_named("history_compacted")[0]["after_refusal"], true);
 }
 
 #[tokio::test]
-async fn a_replay_shortens_the_history_where_the_provider_refused_it() {
+async fn a_replay_compacts_the_history_after_the_recorded_refusal() {
     let mut steps = steps();
-    steps.insert(3, too_long());
+    steps.insert(3, context_exceeded());
     let trace = Arc::new(Trace::new(Vec::new()));
     let (builder, _) = TestModel::playing(steps);
-    let builder = builder.tools([long()]).journal(Journal::unstored());
+    let builder = builder.tools([look_tool()]).journal(Journal::unstored());
     let mut conversation = builder.shared_observer(trace.clone()).build().unwrap();
     conversation.run("look around").await.unwrap();
     let contents = |conversation: &Conversation| {
@@ -189,7 +193,7 @@ async fn a_replay_shortens_the_history_where_the_provider_refused_it() {
     drop(conversation);
     let trace = String::from_utf8(Arc::into_inner(trace).unwrap().into_inner()).unwrap();
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
-    let replayed = Conversation::builder().tools([long()]).replay(&replay);
+    let replayed = Conversation::builder().tools([look_tool()]).replay(&replay);
     let mut replayed = replayed.build().unwrap();
     assert_eq!(replayed.run("look around").await.unwrap().text(), "done");
     assert!(replay.differences().is_empty(), "{:?}", replay.differences());
@@ -199,10 +203,10 @@ async fn a_replay_shortens_the_history_where_the_provider_refused_it() {
 #[tokio::test]
 async fn a_request_that_still_exceeds_the_context_is_an_error() {
     let mut steps = steps();
-    steps.insert(3, too_long());
-    steps[5] = too_long();
+    steps.insert(3, context_exceeded());
+    steps[5] = context_exceeded();
     let (builder, model) = TestModel::playing(steps);
-    let mut conversation = builder.tools([long()]).build().unwrap();
+    let mut conversation = builder.tools([look_tool()]).build().unwrap();
     let error = conversation.run("look around").await.unwrap_err();
     let is_refused = matches!(error.failure, RunFailure::Model(ModelError::ContextExceeded { .. }));
     assert!(is_refused && model.request_count() == 6, "{error:?}");
@@ -210,19 +214,19 @@ async fn a_request_that_still_exceeds_the_context_is_an_error() {
 
 #[tokio::test]
 async fn a_request_without_older_messages_is_not_sent_again() {
-    let (builder, model) = TestModel::playing([too_long()]);
+    let (builder, model) = TestModel::playing([context_exceeded()]);
     let error = builder.build().unwrap().run("go").await.unwrap_err();
     let is_refused = matches!(error.failure, RunFailure::Model(ModelError::ContextExceeded { .. }));
     assert!(is_refused && model.request_count() == 1, "{error:?}");
 }
 
 #[tokio::test]
-async fn the_context_of_a_described_model_is_the_default_limit() {
+async fn the_default_limit_is_the_context_size_that_the_model_declares() {
     let (_, model) = TestModel::playing(steps());
     let described = DescribedModel::new(model.clone()).with_price(Price::per_million(1.0, 1.0));
     let builder = Conversation::builder().model(described.with_context_tokens(2000));
     let outcome = builder
-        .tools([long()])
+        .tools([look_tool()])
         .build()
         .unwrap()
         .run("look around")

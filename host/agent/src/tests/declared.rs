@@ -1,24 +1,29 @@
-//! Property test of facades, entities, locks and evictions: within a turn, only evictions remove declared tools.
-//! A resumed conversation declares the same tools.
+//! Property test of the declared tools with facades, entities, locks and evictions. Within a turn, only evictions remove
+//! declared tools. A resumed conversation declares the same tools as the original one.
 
 use proptest::prelude::*;
 
-use super::property::assert_grows;
+use super::property::assert_declared_tools_grow;
 use super::*;
 use crate::injection::{EntityTools, Facade, Playbook, StrategyChain, Unfolding, Unlock};
 use toolwit_core::{EntityMethods, NoArguments};
 
 /// A call that the model makes.
 #[derive(Clone, Debug)]
-enum Operation {
-    Open(&'static str),
+enum ModelCall {
+    /// Opens the facade with this name.
+    OpenFacade(&'static str),
+    /// Opens a category of the facade `files`.
     OpenCategory(&'static str),
+    /// Opens the facade `cart` for the cart with this id.
     OpenCart(u8),
-    Find(Vec<u8>),
-    Call(&'static str),
+    /// Calls `find`, which returns a `part` with each of these ids.
+    FindParts(Vec<u8>),
+    /// Calls the tool with this name without arguments.
+    Tool(&'static str),
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
+fn model_call() -> impl Strategy<Value = ModelCall> {
     let names = vec![
         "query",
         "drop_table",
@@ -33,22 +38,21 @@ fn operation() -> impl Strategy<Value = Operation> {
         "nowhere",
     ];
     prop_oneof![
-        prop::sample::select(vec!["db", "admin", "files"]).prop_map(Operation::Open),
-        prop::sample::select(vec!["r", "w", "all", "x"]).prop_map(Operation::OpenCategory),
-        (0..3_u8).prop_map(Operation::OpenCart),
-        prop::collection::vec(0..6_u8, 0..4).prop_map(Operation::Find),
-        prop::sample::select(names).prop_map(Operation::Call),
+        prop::sample::select(vec!["db", "admin", "files"]).prop_map(ModelCall::OpenFacade),
+        prop::sample::select(vec!["r", "w", "all", "x"]).prop_map(ModelCall::OpenCategory),
+        (0..3_u8).prop_map(ModelCall::OpenCart),
+        prop::collection::vec(0..6_u8, 0..4).prop_map(ModelCall::FindParts),
+        prop::sample::select(names).prop_map(ModelCall::Tool),
     ]
 }
 
-impl Operation {
-    /// Returns the name and the arguments of the call.
-    fn call(&self) -> (String, String) {
+impl ModelCall {
+    fn name_and_arguments(&self) -> (String, String) {
         let (name, arguments) = match self {
-            Self::Open(name) | Self::Call(name) => (*name, json!({})),
+            Self::OpenFacade(name) | Self::Tool(name) => (*name, json!({})),
             Self::OpenCategory(category) => ("files", json!({"category": category})),
             Self::OpenCart(id) => ("cart", json!({"id": id})),
-            Self::Find(ids) => ("find", json!({"ids": ids})),
+            Self::FindParts(ids) => ("find", json!({"ids": ids})),
         };
         (name.to_owned(), arguments.to_string())
     }
@@ -74,13 +78,21 @@ fn tools() -> Vec<Arc<dyn Tool>> {
         let text = format!("added to {}", arguments["id"]);
         Ok(vec![tool("add", move |_, _| Ok(ToolResult::text(text.clone())))])
     });
-    vec![Arc::new(db), Arc::new(files), Arc::new(cart.build().unwrap()), find()]
+    vec![
+        Arc::new(db),
+        Arc::new(files),
+        Arc::new(cart.build().unwrap()),
+        find_tool(),
+    ]
 }
 
-fn find() -> Arc<dyn Tool> {
-    let look = |_: Arc<()>, _: NoArguments, _: ToolContext| async { Ok::<_, String>("seen") };
-    let parts = EntityMethods::<()>::new("part").method("look", "Looks.", look).unwrap();
-    let parts = parts.method("take", "Takes.", look).unwrap();
+/// Returns the tool `find`. Its result contains a `part` entity for each id of the argument `ids`.
+fn find_tool() -> Arc<dyn Tool> {
+    let handler = |_: Arc<()>, _: NoArguments, _: ToolContext| async { Ok::<_, String>("seen") };
+    let methods = EntityMethods::<()>::new("part")
+        .method("look", "Looks.", handler)
+        .unwrap();
+    let methods = methods.method("take", "Takes.", handler).unwrap();
     tool("find", move |arguments, _| {
         let ids = arguments
             .get("ids")
@@ -89,7 +101,7 @@ fn find() -> Arc<dyn Tool> {
             .unwrap_or_default();
         let mut result = ToolResult::text("found");
         for id in ids {
-            result = result.with_provider(Arc::new(parts.entity(format!("p{id}"), Arc::new(())).unwrap()));
+            result = result.with_provider(Arc::new(methods.entity(format!("p{id}"), Arc::new(())).unwrap()));
         }
         Ok(result)
     })
@@ -103,7 +115,7 @@ fn limits(tools_max: usize) -> LoopLimits {
     }
 }
 
-fn configured(builder: ConversationBuilder, tools_max: usize) -> ConversationBuilder {
+fn configure(builder: ConversationBuilder, tools_max: usize) -> ConversationBuilder {
     let strategies = StrategyChain::new()
         .then(Unfolding::new().with_refolding())
         .then(EntityTools);
@@ -122,32 +134,32 @@ proptest! {
 
     // accept: 3, accept: 40, accept: 92, accept: 132
     #[test]
-    fn declared_tools_only_grow_within_a_turn_and_are_equal_after_a_resume(
+    fn only_evictions_remove_declared_tools_within_a_turn_and_a_resume_declares_the_same_tools(
         turns in prop::collection::vec(
-            prop::collection::vec(prop::collection::vec(operation(), 1..4), 0..5),
+            prop::collection::vec(prop::collection::vec(model_call(), 1..4), 0..5),
             1..4,
         ),
         tools_max in prop::sample::select(vec![8, 12, 128]),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let respond = |response: &Vec<Operation>| raw_calls(response.iter().map(Operation::call).collect());
-        let steps = turns.iter().flat_map(|turn| turn.iter().map(respond).chain([reply("ok")]));
+        let response = |calls: &Vec<ModelCall>| raw_calls(calls.iter().map(ModelCall::name_and_arguments).collect());
+        let steps = turns.iter().flat_map(|turn| turn.iter().map(response).chain([reply("ok")]));
         let (builder, model) = TestModel::playing(steps.chain([reply("ok")]).collect::<Vec<_>>());
-        let mut conversation = configured(builder, tools_max).build().unwrap();
+        let mut conversation = configure(builder, tools_max).build().unwrap();
         for _ in &turns {
             let outcome = runtime.block_on(conversation.run("go")).unwrap();
             assert_valid(&outcome.history);
         }
-        let (builder, resumed) = TestModel::playing([reply("ok")]);
-        let builder = configured(builder, tools_max).history(conversation.history().to_vec());
+        let (builder, resumed_model) = TestModel::playing([reply("ok")]);
+        let builder = configure(builder, tools_max).history(conversation.history().to_vec());
         let mut resumed_conversation = builder.resume(model.events()).build().unwrap();
         for conversation in [&mut conversation, &mut resumed_conversation] {
-            runtime.block_on(conversation.run("on")).unwrap();
+            runtime.block_on(conversation.run("again")).unwrap();
         }
-        assert_grows(&model, tools_max);
-        assert_grows(&resumed, tools_max);
+        assert_declared_tools_grow(&model, tools_max);
+        assert_declared_tools_grow(&resumed_model, tools_max);
         let last = model.request(model.request_count() - 1);
-        prop_assert_eq!(last.serialised, resumed.request(0).serialised, "the same tools are declared");
+        prop_assert_eq!(last.serialised_tools, resumed_model.request(0).serialised_tools, "the same tools are declared");
         let names = |conversation: &Conversation| -> Vec<_> {
             conversation.tools().iter().map(|tool| tool.name.clone()).collect()
         };

@@ -1,23 +1,22 @@
-//! Live Rust objects whose methods become tools: the main scenario of the project, without a plugin.
+//! Live Rust objects whose methods become tools: the main scenario of the project with native tools instead of a plugin.
 
 use super::*;
 use toolwit_core::{NativeEntity, NoArguments, ToolProvider};
 
-/// A customer with a cart and an average monthly spend.
 struct Customer {
     id: String,
-    spend: u32,
+    average_spend: u32,
     cart: Mutex<Vec<String>>,
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct OrdersInput {
     /// The maximum number of orders to return.
-    #[serde(default = "ten")]
+    #[serde(default = "default_limit")]
     limit: u32,
 }
 
-fn ten() -> u32 {
+fn default_limit() -> u32 {
     10
 }
 
@@ -26,10 +25,10 @@ struct AddItemInput {
     item: String,
 }
 
-fn customer(id: &str, spend: u32) -> Arc<dyn ToolProvider> {
+fn customer(id: &str, average_spend: u32) -> Arc<dyn ToolProvider> {
     let customer = Arc::new(Customer {
         id: id.to_owned(),
-        spend,
+        average_spend,
         cart: Mutex::default(),
     });
     let entity = NativeEntity::of(customer)
@@ -37,7 +36,7 @@ fn customer(id: &str, spend: u32) -> Arc<dyn ToolProvider> {
         .method(
             "get_average_spend",
             "Gets the average monthly spend.",
-            |customer, _: NoArguments, _| async move { Ok::<_, String>(customer.spend) },
+            |customer, _: NoArguments, _| async move { Ok::<_, String>(customer.average_spend) },
         )
         .and_then(|entity| {
             entity.method(
@@ -81,8 +80,9 @@ fn order(id: &str) -> Arc<dyn ToolProvider> {
     Arc::new(entity.unwrap())
 }
 
-/// Returns a tool that creates an instance of the customer for each requested id.
-fn search() -> Arc<dyn Tool> {
+/// Returns the tool `search_customer`, which creates a customer for each requested id. The average spend of the n-th customer
+/// of a call is n * 150.
+fn search_tool() -> Arc<dyn Tool> {
     tool("search_customer", |arguments, _| {
         let ids: Vec<_> = arguments["ids"]
             .as_array()
@@ -91,21 +91,21 @@ fn search() -> Arc<dyn Tool> {
             .filter_map(Value::as_str)
             .collect();
         let mut result = ToolResult::value(json!(ids));
-        for (spend, id) in (1..).zip(ids) {
-            result = result.with_provider(customer(id, spend * 150));
+        for (number, id) in (1..).zip(ids) {
+            result = result.with_provider(customer(id, number * 150));
         }
         Ok(result)
     })
 }
 
-fn find<const N: usize>(ids: [&str; N]) -> Step {
+fn search<const N: usize>(ids: [&str; N]) -> Step {
     call([("search_customer", json!({"ids": ids.to_vec()}))])
 }
 
 async fn run_steps(steps: impl IntoIterator<Item = Step>) -> (RunOutcome, TestModel) {
     let (builder, model) = TestModel::playing(steps);
     let outcome = builder
-        .tools([search()])
+        .tools([search_tool()])
         .run("What is John Smith's average spend?")
         .await
         .unwrap();
@@ -117,7 +117,7 @@ async fn run_steps(steps: impl IntoIterator<Item = Step>) -> (RunOutcome, TestMo
 #[tokio::test]
 async fn methods_of_a_returned_customer_become_tools() {
     let (outcome, model) = run_steps([
-        find(["c-123"]),
+        search(["c-123"]),
         call([("customer_c123_get_average_spend", json!({}))]),
         reply("It is $150."),
     ])
@@ -146,7 +146,7 @@ async fn methods_of_a_returned_customer_become_tools() {
 // accept: 29, accept: 30, accept: 37
 #[tokio::test]
 async fn customers_with_similar_ids_have_distinct_tools() {
-    let (outcome, model) = run_steps([find(["c-1", "c1", "c-2"]), reply("ok")]).await;
+    let (outcome, model) = run_steps([search(["c-1", "c1", "c-2"]), reply("ok")]).await;
     let names: Vec<_> = outcome
         .injected
         .iter()
@@ -167,20 +167,20 @@ async fn customers_with_similar_ids_have_distinct_tools() {
 #[tokio::test]
 async fn a_cart_keeps_its_items_when_its_customer_is_found_again() {
     let add = |item: &str| call([("customer_c1_add_item", json!({"item": item}))]);
-    let (outcome, model) = run_steps([find(["c-1"]), add("apple"), find(["c-1"]), add("pear"), reply("ok")]).await;
+    let (outcome, model) = run_steps([search(["c-1"]), add("apple"), search(["c-1"]), add("pear"), reply("ok")]).await;
     assert_eq!(tool_results(&outcome.history)[3], r#"["apple","pear"]"#);
     assert_eq!(outcome.injected.len(), 3, "the same entity does not add tools");
     assert_eq!(
-        model.request(3).serialised,
-        model.request(1).serialised,
-        "byte for byte"
+        model.request(3).serialised_tools,
+        model.request(1).serialised_tools,
+        "the declared tools are unchanged"
     );
     assert_eq!(model.events_named("entity_discovered")[1]["binding"], "kept");
 }
 
 // accept: 32, accept: 129
 #[tokio::test]
-async fn one_response_can_return_a_customer_and_call_its_methods() {
+async fn one_response_can_search_a_customer_and_call_its_methods() {
     let (outcome, _) = run_steps([
         call([
             ("search_customer", json!({"ids": ["c-1"]})),
@@ -198,9 +198,9 @@ async fn one_response_can_return_a_customer_and_call_its_methods() {
 
 // accept: 33
 #[tokio::test]
-async fn parameters_have_defaults_and_a_methods_failure_is_returned() {
+async fn method_parameters_have_defaults_and_method_errors_are_returned() {
     let (outcome, model) = run_steps([
-        find(["c-1"]),
+        search(["c-1"]),
         call([
             ("customer_c1_get_recent_orders", json!({})),
             ("customer_c1_get_recent_orders", json!({"limit": "two"})),
@@ -209,18 +209,18 @@ async fn parameters_have_defaults_and_a_methods_failure_is_returned() {
         reply("ok"),
     ])
     .await;
-    let answers = tool_results(&outcome.history);
-    assert_eq!(answers[1], "10 orders");
-    assert!(answers[2].contains("`limit` (integer, optional)"), "{}", answers[2]);
-    assert_eq!(answers[3], "an item has a name");
-    assert!(model.request(1).serialised[2].contains("The maximum number of orders to return."));
+    let results = tool_results(&outcome.history);
+    assert_eq!(results[1], "10 orders");
+    assert!(results[2].contains("`limit` (integer, optional)"), "{}", results[2]);
+    assert_eq!(results[3], "an item has a name");
+    assert!(model.request(1).serialised_tools[2].contains("The maximum number of orders to return."));
 }
 
 // accept: 34
 #[tokio::test]
 async fn orders_of_a_customer_are_entities_too() {
     let (outcome, _) = run_steps([
-        find(["c-1"]),
+        search(["c-1"]),
         call([("customer_c1_get_recent_orders", json!({"limit": 2}))]),
         call([("order_c1o2_get_line_items", json!({}))]),
         reply("ok"),
@@ -232,10 +232,9 @@ async fn orders_of_a_customer_are_entities_too() {
 
 // accept: 40
 #[tokio::test]
-async fn many_tools_cause_a_warning_and_too_many_hide_the_least_recently_used() {
+async fn many_tools_cause_a_warning_and_too_many_evict_the_least_recently_used() {
     let ids: Vec<_> = (0..60).map(|n| format!("c-{n}")).collect();
-    let find_one = |id: &str| call([("search_customer", json!({"ids": [id]}))]);
-    let mut steps: Vec<_> = ids.iter().map(|id| find_one(id)).collect();
+    let mut steps: Vec<_> = ids.iter().map(|id| search([id.as_str()])).collect();
     steps.push(call([("customer_c0_get_average_spend", json!({}))]));
     steps.push(reply("ok"));
     let (builder, model) = TestModel::playing(steps);
@@ -243,20 +242,24 @@ async fn many_tools_cause_a_warning_and_too_many_hide_the_least_recently_used() 
         iterations_max: 70,
         ..LoopLimits::default()
     };
-    let outcome = builder.tools([search()]).limits(limits).run("go").await.unwrap();
+    let outcome = builder.tools([search_tool()]).limits(limits).run("go").await.unwrap();
     assert_eq!(model.events_named("tools_many").len(), 1);
     assert_eq!(model.events_named("tools_many")[0]["count"], 31);
     let before = model.request(60);
     assert_eq!(before.names.len(), 128);
     assert!(!before.names.contains(&"customer_c0_get_average_spend".to_owned()));
     assert_eq!(before.names[0], "search_customer", "initial tools stay declared");
-    assert_eq!(tool_results(&outcome.history)[60], "150", "a hidden tool can be called");
+    assert_eq!(
+        tool_results(&outcome.history)[60],
+        "150",
+        "an evicted tool can be called"
+    );
     assert!(
         model
             .request(61)
             .names
             .contains(&"customer_c0_get_average_spend".to_owned()),
-        "and is declared again"
+        "a called tool is declared again"
     );
     assert_eq!(model.request(61).names.len(), 128);
 }
@@ -264,7 +267,7 @@ async fn many_tools_cause_a_warning_and_too_many_hide_the_least_recently_used() 
 // accept: 31
 #[tokio::test]
 async fn a_customer_without_an_id_is_returned_without_tools() {
-    let (outcome, model) = run_steps([find(["", "c-1"]), reply("ok")]).await;
+    let (outcome, model) = run_steps([search(["", "c-1"]), reply("ok")]).await;
     assert_eq!(tool_results(&outcome.history)[0], r#"["","c-1"]"#);
     let invalid = &model.events_named("provider_invalid")[0];
     assert_eq!(
@@ -277,10 +280,10 @@ async fn a_customer_without_an_id_is_returned_without_tools() {
 // accept: 41
 #[tokio::test]
 async fn entities_live_as_long_as_the_conversation() {
-    let alive = Arc::new(());
-    let instance = alive.clone();
+    let file = Arc::new(());
+    let opened_file = file.clone();
     let open = tool("open", move |_, _| {
-        let entity = NativeEntity::new("file", instance.clone()).with_id("f-1").method(
+        let entity = NativeEntity::new("file", opened_file.clone()).with_id("f-1").method(
             "read",
             "Reads.",
             |_, _: NoArguments, _| async { Ok::<_, String>("text") },
@@ -301,25 +304,25 @@ async fn entities_live_as_long_as_the_conversation() {
         "text",
         "the entity outlives the turn that opened it"
     );
-    assert!(Arc::strong_count(&alive) > 1);
+    assert!(Arc::strong_count(&file) > 1);
     drop(conversation);
-    assert_eq!(Arc::strong_count(&alive), 1);
+    assert_eq!(Arc::strong_count(&file), 1);
 }
 
 // accept: 37, accept: 39
 #[tokio::test]
 async fn a_result_lists_the_assigned_names_of_an_entitys_tools() {
-    let listed = tool("find", |_, _| {
-        let guess = json!({"type": "order", "id": "o-1", "available_tools": ["order_o1_get_line_items"]});
-        Ok(ToolResult::value(guess).with_provider(order("o-1")))
+    let find = tool("find", |_, _| {
+        let guessed_names = json!({"type": "order", "id": "o-1", "available_tools": ["order_o1_get_line_items"]});
+        Ok(ToolResult::value(guessed_names).with_provider(order("o-1")))
     });
     let namesake = echo("order_o1_get_line_items");
     let (builder, model) = TestModel::playing([call([("find", json!({}))]), reply("ok")]);
-    let outcome = builder.tools([listed, namesake]).run("go").await.unwrap();
-    let results: Value = serde_json::from_str(tool_results(&outcome.history)[0]).unwrap();
+    let outcome = builder.tools([find, namesake]).run("go").await.unwrap();
+    let result: Value = serde_json::from_str(tool_results(&outcome.history)[0]).unwrap();
     let assigned = outcome.injected[0].as_str();
     assert_ne!(assigned, "order_o1_get_line_items", "another tool has that name");
-    assert_eq!(results["available_tools"], json!([assigned]));
+    assert_eq!(result["available_tools"], json!([assigned]));
     assert_eq!(
         model.events_named("tool_finished")[0]["content"],
         tool_results(&outcome.history)[0]
@@ -330,19 +333,19 @@ async fn a_result_lists_the_assigned_names_of_an_entitys_tools() {
 #[tokio::test]
 async fn five_hundred_customers_share_one_set_of_tools() {
     let ids: Vec<_> = (0..500).map(|n| format!("c-{n}")).collect();
-    let later_ids: Vec<_> = (490..510).map(|n| format!("c-{n}")).collect();
+    let overlapping_ids: Vec<_> = (490..510).map(|n| format!("c-{n}")).collect();
     let spend = |id: &str| call([("customer_get_average_spend", json!({"customer_id": id}))]);
     let add = |id: &str| call([("customer_add_item", json!({"customer_id": id, "item": "pear"}))]);
     let (outcome, model) = run_steps([
         call([("search_customer", json!({"ids": ids}))]),
         spend("c-99"),
         add("c-495"),
-        call([("search_customer", json!({"ids": later_ids}))]),
+        call([("search_customer", json!({"ids": overlapping_ids}))]),
         add("c-495"),
         spend("c-505"),
         spend("nobody"),
         call([("customer_get_average_spend", json!({}))]),
-        find(["c-495"]),
+        search(["c-495"]),
         add("c-495"),
         reply("ok"),
     ])
@@ -350,7 +353,7 @@ async fn five_hundred_customers_share_one_set_of_tools() {
     assert_eq!(
         outcome.injected.len(),
         3,
-        "one set of tools, also for a member that is found again alone"
+        "a customer that is found again alone adds no tools"
     );
     assert_eq!(model.events_named("entity_discovered")[2]["binding"], "kept");
     assert_eq!(
@@ -367,7 +370,7 @@ async fn five_hundred_customers_share_one_set_of_tools() {
     );
     let results = tool_results(&outcome.history);
     assert_eq!(results[1], "15000");
-    assert_eq!(results[4], r#"["pear","pear"]"#, "the live instance stays");
+    assert_eq!(results[4], r#"["pear","pear"]"#, "the first instance stays");
     assert_eq!(results[5], "2400");
     assert!(
         results[6].contains("the `customer` with the id `nobody` does not exist"),
@@ -379,7 +382,7 @@ async fn five_hundred_customers_share_one_set_of_tools() {
         "{}",
         results[7]
     );
-    assert_eq!(results[9], r#"["pear","pear","pear"]"#, "one instance");
-    assert!(model.request(1).serialised[3].contains(r#""required":["customer_id","item"]"#));
+    assert_eq!(results[9], r#"["pear","pear","pear"]"#, "the first instance stays");
+    assert!(model.request(1).serialised_tools[3].contains(r#""required":["customer_id","item"]"#));
     assert_eq!(model.events_named("iteration_started")[1]["providers"], 500);
 }

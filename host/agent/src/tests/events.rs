@@ -2,21 +2,21 @@
 
 use super::log::RecordedLog;
 use super::*;
-use crate::injection::Injection;
+use crate::injection::{Injection, InjectionContext};
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolError, ToolId};
 use tracing::Level;
 
-/// Returns the names of the events, as a trace contains them.
+/// Returns the names that a trace contains for the events.
 fn event_names(model: &TestModel) -> Vec<String> {
     let events = model.events();
-    let named = events
+    let names = events
         .iter()
         .map(|event| serde_json::to_value(event).unwrap()["event"].clone());
-    named.map(|name| name.as_str().unwrap().to_owned()).collect()
+    names.map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
 /// A strategy that replaces the tool `old` by the tool `new` after a call of `look`.
-fn replace_old(context: &crate::injection::InjectionContext<'_>) -> Injection {
+fn replace_old(context: &InjectionContext<'_>) -> Injection {
     match context.call().name.as_str() {
         "look" => Injection::replace(ToolId::native("old"), vec![echo("new")]),
         _ => Injection::none(),
@@ -75,10 +75,10 @@ async fn injections_removals_and_calls_are_logged() {
     let (builder, _) = TestModel::playing([call([("look", json!({})), ("broken", json!({}))]), reply("ok")]);
     let builder = builder.tools([echo("look"), echo("old"), broken]).strategy(replace_old);
     builder.run("go").await.unwrap();
-    let assert_logged = |level: Level, parts: &[&str]| {
+    let assert_logged = |level: Level, texts: &[&str]| {
         let lines = log.lines_at(level);
-        let is_logged = lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
-        assert!(is_logged, "no line has {parts:?}: {lines:#?}");
+        let is_logged = lines.iter().any(|line| texts.iter().all(|text| line.contains(text)));
+        assert!(is_logged, "no line contains {texts:?}: {lines:#?}");
     };
     assert_logged(
         Level::INFO,
@@ -164,20 +164,20 @@ async fn denied_accesses_reach_the_operator_and_not_the_model() {
         suggestion: "grant it".to_owned(),
         missing_grant: None,
     };
-    let (of_result, of_error) = (denied("read `/secret-plan`"), denied("read `/secret-key`"));
-    let (result, error) = (of_result.clone(), of_error.clone());
+    let (first, second) = (denied("read `/secret-plan`"), denied("read `/secret-key`"));
+    let (denied_to_read, denied_to_fail) = (first.clone(), second.clone());
     let read = tool("read", move |_, _| {
-        let mut read = ToolResult::text("missing");
-        read.denied = vec![result.clone()];
-        Ok(read)
+        let mut result = ToolResult::text("missing");
+        result.denied = vec![denied_to_read.clone()];
+        Ok(result)
     });
     let fail = tool("fail", move |_, _| {
-        let failed = Error::new(ErrorKind::Trap, Phase::Execute, "the guest trapped");
-        Err(ToolError::Model(failed.with_denied(vec![error.clone()])))
+        let error = Error::new(ErrorKind::Trap, Phase::Execute, "the guest trapped");
+        Err(ToolError::Model(error.with_denied(vec![denied_to_fail.clone()])))
     });
     let (builder, model) = TestModel::playing([call([("read", json!({})), ("fail", json!({}))]), reply("ok")]);
     let outcome = builder.tools([read, fail]).run("go").await.unwrap();
-    assert_eq!(outcome.denied, [of_result, of_error]);
+    assert_eq!(outcome.denied, [first, second]);
     let events = model.events_named("access_denied");
     assert_eq!(events.len(), 2, "{events:?}");
     assert_eq!(events[0]["denied"][0]["access"], "read `/secret-plan`");

@@ -1,7 +1,7 @@
-//! Facades of annotated types, and facades that are extended.
+//! Facades made from annotated types, and facades with tools that are added later.
 
 use super::log::RecordedLog;
-use super::unfolding::{facade, open, read, run_steps};
+use super::unfolding::{facade, invoke, parse_json, run_steps};
 use super::*;
 use crate::injection::Facade;
 use toolwit_core::ErrorKind;
@@ -62,19 +62,19 @@ async fn an_annotated_type_is_a_facade_and_facades_in_its_fields_are_nested() {
         reply("ok"),
     ];
     let (outcome, model) = run_steps([project()], steps).await;
-    let first = &model.request(0).serialised[0];
+    let first = &model.request(0).serialised_tools[0];
     assert!(
         first.contains("Works on a project.") && first.contains(r#""enum":["status","data"]"#),
         "{first}"
     );
     let results = tool_results(&outcome.history);
-    assert_eq!(read(results[0])["available_tools"], json!(["files"]));
-    assert_eq!(read(results[1])["available_tools"], json!(["list"]));
+    assert_eq!(parse_json(results[0])["available_tools"], json!(["files"]));
+    assert_eq!(parse_json(results[1])["available_tools"], json!(["list"]));
     assert_eq!(results[2], "a.txt");
-    let context = model.request(2).serialised.concat();
+    let declared = model.request(2).serialised_tools.concat();
     assert!(
-        context.contains("files_context") && context.contains("List before you read."),
-        "{context}"
+        declared.contains("files_context") && declared.contains("List before you read."),
+        "{declared}"
     );
 }
 
@@ -96,43 +96,43 @@ fn an_annotated_type_without_tools_is_an_error_and_from_instance_or_none_returns
 
 // accept: 60
 #[tokio::test]
-async fn a_facade_with_further_tools_keeps_its_notes_its_flags_and_its_tools() {
+async fn a_facade_with_added_tools_keeps_its_usage_notes_its_exclusiveness_and_its_tools() {
     let mood = Facade::builder("mood", "Sets the mood.")
         .tools([echo("formal")])
         .usage_notes("One mood at a time.")
         .exclusive();
     let mood = mood.build().unwrap().with_tools([echo("casual")]).unwrap();
     let steps = [
-        open("mood"),
+        invoke("mood"),
         call([("mood_context", json!({}))]),
         call([("look", json!({}))]),
-        open("casual"),
+        invoke("casual"),
         reply("ok"),
     ];
     let (builder, _) = TestModel::playing(steps);
     let outcome = builder.tool(mood).tools([echo("look")]).run("go").await.unwrap();
     let results = tool_results(&outcome.history);
-    assert_eq!(read(results[0])["available_tools"], json!(["formal", "casual"]));
-    assert_eq!(read(results[1])["usage_notes"], "One mood at a time.");
+    assert_eq!(parse_json(results[0])["available_tools"], json!(["formal", "casual"]));
+    assert_eq!(parse_json(results[1])["usage_notes"], "One mood at a time.");
     assert!(results[2].contains("cannot be called now"), "{}", results[2]);
     assert_eq!(results[3], "casual");
 }
 
 // accept: 60
 #[test]
-fn a_facade_without_tools_and_an_extension_without_tools_warn() {
+fn building_a_facade_without_tools_and_adding_no_tools_log_warnings() {
     let log = RecordedLog::default();
-    let names = with_default(log.clone(), || {
+    let tool_count = with_default(log.clone(), || {
         facade("empty", &[]);
-        let full = facade("full", &["act"]);
+        let with_one_tool = facade("full", &["act"]);
+        // The tools of this facade depend on the call that opens it, so it logs no warning.
         Facade::builder("later", "")
             .tools_from_context(|_| Ok(Vec::new()))
             .build()
             .unwrap();
-        let same = full.with_tools([]).unwrap();
-        same.tools().len()
+        with_one_tool.with_tools([]).unwrap().tools().len()
     });
-    assert_eq!(names, 1, "the facade stays as it is");
+    assert_eq!(tool_count, 1, "the facade keeps its tool");
     let warnings = log.lines_at(Level::WARN);
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("the facade has no inner tools"), "{warnings:?}");
@@ -165,7 +165,7 @@ async fn an_exclusive_facade_locks_later_calls_of_its_response_and_tells_the_mod
         .unwrap();
     let results = tool_results(&outcome.history);
     assert_eq!((results[0], results[3]), ("look", "formal"));
-    let note = read(results[1])["note"].as_str().unwrap().to_owned();
+    let note = parse_json(results[1])["note"].as_str().unwrap().to_owned();
     assert!(
         note.contains("only these tools") && note.contains("to leave, answer the user"),
         "{note}"

@@ -1,6 +1,6 @@
-//! Limits of facades: exclusiveness ends with the turn, nesting is limited, a facade does not contain itself.
+//! Exclusive facades, nested facades, facades without tools, and unused tools that are folded again.
 
-use super::unfolding::{database, facade, open, read, run_steps};
+use super::unfolding::{database, facade, invoke, parse_json, run_steps};
 use super::*;
 use crate::injection::{EntityTools, Facade, StrategyChain, Unfolding};
 use toolwit_core::limits::FACADE_DEPTH_MAX;
@@ -8,10 +8,8 @@ use toolwit_core::limits::FACADE_DEPTH_MAX;
 // accept: 55
 #[tokio::test]
 async fn an_exclusive_facade_locks_other_tools_until_the_turn_ends() {
-    let exclusive = || {
-        let facade = Facade::builder("mood", "Sets the mood.").tools([echo("formal")]);
-        facade.exclusive().build().unwrap()
-    };
+    let mood = Facade::builder("mood", "Sets the mood.").tools([echo("formal")]);
+    let mood = mood.exclusive().build().unwrap();
     let (builder, model) = TestModel::playing([
         call([("look", json!({})), ("mood", json!({})), ("later", json!({}))]),
         call([("look", json!({})), ("formal", json!({})), ("mood", json!({}))]),
@@ -19,7 +17,7 @@ async fn an_exclusive_facade_locks_other_tools_until_the_turn_ends() {
         call([("look", json!({}))]),
         reply("ok"),
     ]);
-    let mut conversation = builder.tools([echo("look")]).tool(exclusive()).build().unwrap();
+    let mut conversation = builder.tools([echo("look")]).tool(mood).build().unwrap();
     let first = conversation.run("go").await.unwrap();
     let results = tool_results(&first.history);
     assert_eq!(results[0], "look", "the facade was not open yet");
@@ -36,7 +34,7 @@ async fn an_exclusive_facade_locks_other_tools_until_the_turn_ends() {
     assert_eq!(
         model.request(2).names,
         ["look", "mood", "formal", "mood_context"],
-        "all tools stay declared"
+        "locked tools stay declared"
     );
     let guided = &model.events_named("call_guided")[0];
     assert_eq!(guided["name"], "look");
@@ -44,7 +42,7 @@ async fn an_exclusive_facade_locks_other_tools_until_the_turn_ends() {
     assert_eq!(
         *tool_results(&second.history).last().unwrap(),
         "look",
-        "the next turn has no lock"
+        "the lock ends with the turn"
     );
 }
 
@@ -59,21 +57,21 @@ async fn a_facade_can_contain_tools_and_facades() {
     let (outcome, model) = run_steps(
         [admin],
         [
-            open("create_user"),
-            open("admin"),
-            open("users"),
-            open("create_user"),
+            invoke("create_user"),
+            invoke("admin"),
+            invoke("users"),
+            invoke("create_user"),
             reply("ok"),
         ],
     )
     .await;
-    let answers = tool_results(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(
-        answers[0].contains("call `admin`, then `users` first"),
+        results[0].contains("call `admin`, then `users` first"),
         "{}",
-        answers[0]
+        results[0]
     );
-    assert_eq!(answers[3], "create_user");
+    assert_eq!(results[3], "create_user");
     assert_eq!(
         model.request(3).names,
         [
@@ -87,26 +85,26 @@ async fn a_facade_can_contain_tools_and_facades() {
     );
 }
 
-/// Returns a facade that contains a facade of the next level.
-fn endless(depth: usize) -> Facade {
+/// Returns the facade `level_{depth}`. It contains the facade of the next level, without an end.
+fn endless_facade(depth: usize) -> Facade {
     let facade = Facade::builder(format!("level_{depth}"), "Opens the next level.");
     facade
-        .tools_from_context(move |_| Ok(vec![Arc::new(endless(depth + 1)) as Arc<dyn Tool>]))
+        .tools_from_context(move |_| Ok(vec![Arc::new(endless_facade(depth + 1)) as Arc<dyn Tool>]))
         .build()
         .unwrap()
 }
 
 // accept: 40, accept: 57
 #[tokio::test]
-async fn facades_end_at_the_depth_limit() {
+async fn a_facade_beyond_the_depth_limit_is_withheld() {
     let steps = (0..=FACADE_DEPTH_MAX)
-        .map(|depth| open(&format!("level_{depth}")))
+        .map(|depth| invoke(&format!("level_{depth}")))
         .chain([reply("ok")]);
-    let (outcome, model) = run_steps([endless(0)], steps.collect::<Vec<_>>()).await;
+    let (outcome, model) = run_steps([endless_facade(0)], steps.collect::<Vec<_>>()).await;
     let withheld = &model.events_named("tool_withheld");
     assert_eq!(withheld.len(), 1, "{withheld:?}");
     assert_eq!(withheld[0]["name"], format!("level_{FACADE_DEPTH_MAX}"));
-    let last = read(tool_results(&outcome.history)[FACADE_DEPTH_MAX]);
+    let last = parse_json(tool_results(&outcome.history)[FACADE_DEPTH_MAX]);
     assert_eq!(
         (&last["available_tools"], &last["note"]),
         (&json!([]), &json!("its tools cannot be used in this conversation"))
@@ -114,18 +112,18 @@ async fn facades_end_at_the_depth_limit() {
 }
 
 /// Returns a facade that contains itself.
-fn circular() -> Facade {
+fn circular_facade() -> Facade {
     let facade = Facade::builder("circle", "Contains itself.");
     facade
-        .tools_from_context(|_| Ok(vec![Arc::new(circular()) as Arc<dyn Tool>, echo("way_out")]))
+        .tools_from_context(|_| Ok(vec![Arc::new(circular_facade()) as Arc<dyn Tool>, echo("way_out")]))
         .build()
         .unwrap()
 }
 
 // accept: 40
 #[tokio::test]
-async fn a_facade_is_never_nested_in_itself() {
-    let (_, model) = run_steps([circular()], [open("circle"), reply("ok")]).await;
+async fn a_facade_that_contains_itself_is_not_nested_in_itself() {
+    let (_, model) = run_steps([circular_facade()], [invoke("circle"), reply("ok")]).await;
     assert_eq!(model.request(1).names, ["circle", "way_out", "circle_context"]);
     assert_eq!(
         model.events_named("tool_withheld")[0]["reason"],
@@ -136,7 +134,7 @@ async fn a_facade_is_never_nested_in_itself() {
 // accept: 60
 #[tokio::test]
 async fn a_facade_without_tools_changes_nothing() {
-    let (outcome, model) = run_steps([facade("empty", &[])], [open("empty"), reply("ok")]).await;
+    let (outcome, model) = run_steps([facade("empty", &[])], [invoke("empty"), reply("ok")]).await;
     assert_eq!(model.request(1).names, ["empty"]);
     assert!(tool_results(&outcome.history)[0].contains("has no tools"));
 }
@@ -144,18 +142,24 @@ async fn a_facade_without_tools_changes_nothing() {
 // accept: 57
 #[tokio::test]
 async fn unused_tools_are_folded_between_turns_and_declared_again_when_called() {
-    let (builder, model) = TestModel::playing([open("db"), open("query"), reply("ok"), open("insert"), reply("ok")]);
+    let (builder, model) = TestModel::playing([
+        invoke("db"),
+        invoke("query"),
+        reply("ok"),
+        invoke("insert"),
+        reply("ok"),
+    ]);
     let strategies = StrategyChain::new()
         .then(Unfolding::new().with_refolding())
         .then(EntityTools);
     let mut conversation = builder.tool(database()).strategies(strategies).build().unwrap();
     conversation.run("one").await.unwrap();
-    assert_eq!(model.request(2).names.len(), 4, "tools are not folded within a turn");
+    assert_eq!(model.request(2).names.len(), 4, "no tools are folded within a turn");
     let second = conversation.run("two").await.unwrap();
     assert_eq!(
         model.request(3).names,
         ["db", "query"],
-        "tools that the history calls stay"
+        "tools with calls in the history stay declared"
     );
     assert_eq!(*tool_results(&second.history).last().unwrap(), "insert");
     assert_eq!(model.request(4).names, ["db", "query", "insert"]);

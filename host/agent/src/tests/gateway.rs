@@ -1,14 +1,14 @@
-//! The gateway: one declared tool for all injected tools.
+//! The gateway: the model calls all injected tools through one declared tool, `call_tool`.
 
 use super::*;
 use crate::injection::{Facade, Playbook, Unlock};
 use crate::model::Delivery;
 use toolwit_core::{NativeEntity, NoArguments};
 
-/// Returns a call of a tool through the gateway.
+/// Returns the name and the arguments of a gateway call that calls the tool `name`.
 fn through(name: &str, arguments: Value) -> (&str, Value) {
-    let call = json!({"name": name, "arguments": arguments});
-    ("call_tool", call)
+    let gateway_arguments = json!({"name": name, "arguments": arguments});
+    ("call_tool", gateway_arguments)
 }
 
 fn database() -> Facade {
@@ -48,25 +48,28 @@ async fn declared_tools_never_change_and_results_describe_injected_tools() {
     conversation.run("again").await.unwrap();
     assert_eq!(model.request(0).names, ["db", "call_tool", "read_result"]);
     for inference in 1..model.request_count() {
-        assert_eq!(model.request(inference).serialised, model.request(0).serialised);
+        assert_eq!(
+            model.request(inference).serialised_tools,
+            model.request(0).serialised_tools
+        );
     }
     let injected = &model.events_named("tools_injected")[0];
-    let lines = results[0].split_once("`arguments`:\n").unwrap().1;
+    let described_tools = results[0].split_once("`arguments`:\n").unwrap().1;
     assert_eq!(
         injected["prompt_bytes"],
-        lines.len(),
-        "the prompt bytes are those of the description"
+        described_tools.len(),
+        "the cost of the injection is the size of the description"
     );
-    assert_eq!(outcome.usage.injected_bytes, lines.len() as u64);
+    assert_eq!(outcome.usage.injected_bytes, described_tools.len() as u64);
     assert_eq!(
         model.events_named("tool_started")[1]["name"],
         "query",
-        "the target tool"
+        "the event names the called tool instead of the gateway"
     );
     let events = model.events();
     assert!(
         visible_tools(&events).iter().any(|name| name.as_str() == "query"),
-        "the tool is callable, but not declared"
+        "an injected tool is visible although it is not declared"
     );
 }
 
@@ -141,7 +144,7 @@ async fn locks_entities_and_long_results_work_through_the_gateway() {
     assert!(results[2].contains("[cut: "), "{}", results[2]);
     assert_eq!(results[3], "ship");
     assert!(results[4].starts_with("xxx"), "{}", results[4]);
-    assert_eq!(model.request(2).serialised, model.request(0).serialised);
+    assert_eq!(model.request(2).serialised_tools, model.request(0).serialised_tools);
 }
 
 #[tokio::test]

@@ -11,11 +11,12 @@ async fn run_playbook(playbook: Playbook, steps: impl IntoIterator<Item = Step>)
     (outcome, model)
 }
 
+/// Returns a step in which the model calls a tool without arguments.
 fn invoke(name: &str) -> Step {
     call([(name, json!({}))])
 }
 
-/// A tool that fails if its arguments contain `fail`.
+/// Returns a tool that fails if its arguments contain `fail`.
 fn fallible(name: &str) -> Arc<dyn Tool> {
     tool(name, |arguments, _| {
         Ok(if arguments.contains_key("fail") {
@@ -26,8 +27,8 @@ fn fallible(name: &str) -> Arc<dyn Tool> {
     })
 }
 
-/// A tool that returns an artifact.
-fn with_artifact(name: &str, kind: &'static str) -> Arc<dyn Tool> {
+/// Returns a tool whose result has an artifact of the kind `kind`.
+fn artifact_tool(name: &str, kind: &'static str) -> Arc<dyn Tool> {
     tool(name, move |_, _| {
         Ok(ToolResult::text("found").with_artifact(Artifact::new(kind, json!({}))))
     })
@@ -63,20 +64,18 @@ async fn a_locked_tool_is_declared_and_returns_guidance_without_running() {
     let is_error = |message: &Message| matches!(message.role, Role::Tool { is_error: true, .. });
     assert!(!is_error(&outcome.history[2]), "guidance is not an error");
     assert_eq!(model.events_named("call_guided").len(), 2);
-    assert_eq!(model.request(5).serialised, model.request(0).serialised);
+    assert_eq!(model.request(5).serialised_tools, model.request(0).serialised_tools);
 }
 
 // accept: 66
 #[tokio::test]
-async fn all_any_and_combined_conditions_unlock() {
-    let playbook = || {
-        Playbook::new()
-            .with_tool(echo("a"))
-            .with_tool(echo("b"))
-            .with_locked_tool(echo("all"), Unlock::by_all(["a", "b"]))
-            .with_locked_tool(echo("any"), Unlock::by_any(["a", "b"]))
-            .with_locked_tool(echo("mixed"), Unlock::by("a").and(Unlock::by_any(["b", "any"])))
-    };
+async fn all_any_and_combined_conditions_unlock_tools() {
+    let playbook = Playbook::new()
+        .with_tool(echo("a"))
+        .with_tool(echo("b"))
+        .with_locked_tool(echo("all"), Unlock::by_all(["a", "b"]))
+        .with_locked_tool(echo("any"), Unlock::by_any(["a", "b"]))
+        .with_locked_tool(echo("mixed"), Unlock::by("a").and(Unlock::by_any(["b", "any"])));
     let steps = [
         call([("all", json!({})), ("any", json!({})), ("mixed", json!({}))]),
         invoke("b"),
@@ -85,7 +84,7 @@ async fn all_any_and_combined_conditions_unlock() {
         call([("all", json!({})), ("mixed", json!({}))]),
         reply("ok"),
     ];
-    let (outcome, _) = run_playbook(playbook(), steps).await;
+    let (outcome, _) = run_playbook(playbook, steps).await;
     let results = tool_results(&outcome.history);
     assert_eq!(
         results[0],
@@ -106,23 +105,27 @@ async fn all_any_and_combined_conditions_unlock() {
 
 // accept: 66
 #[tokio::test]
-async fn artifacts_the_blackboard_and_predicates_unlock() {
+async fn artifacts_blackboard_objects_and_predicates_unlock_tools() {
     let put = tool("put", |_, context| {
         context
             .blackboard()?
             .put(Artifact::new("crm::Customer", json!({})))
             .map_err(ToolError::Model)?;
-        Ok(ToolResult::text("there"))
+        Ok(ToolResult::text("put"))
     });
-    let late = |view: &ConversationView<'_>| view.iteration() >= 4;
+    let is_late = |view: &ConversationView<'_>| view.iteration() >= 4;
     let playbook = Playbook::new()
-        .with_tool(with_artifact("find", "shop/orders@1.0.0#order"))
+        .with_tool(artifact_tool("find", "shop/orders@1.0.0#order"))
         .with_tool(put)
         .with_locked_tool(echo("by_artifact"), Unlock::by_artifact("order"))
         .with_locked_tool(echo("by_board"), Unlock::by_blackboard("Customer"))
-        .with_locked_tool(echo("late"), Unlock::when("this is for later", late));
-    let all = || call([("by_artifact", json!({})), ("by_board", json!({})), ("late", json!({}))]);
-    let (outcome, _) = run_playbook(playbook, [all(), invoke("find"), invoke("put"), all(), reply("ok")]).await;
+        .with_locked_tool(echo("late"), Unlock::when("this is for later", is_late));
+    let call_locked = || call([("by_artifact", json!({})), ("by_board", json!({})), ("late", json!({}))]);
+    let (outcome, _) = run_playbook(
+        playbook,
+        [call_locked(), invoke("find"), invoke("put"), call_locked(), reply("ok")],
+    )
+    .await;
     let results = tool_results(&outcome.history);
     assert!(
         results[0].ends_with("a tool must return a `order` first"),
@@ -168,7 +171,11 @@ async fn a_call_unlocks_tools_for_the_later_calls_of_its_response() {
         .iter()
         .map(|event| event["name"].clone())
         .collect();
-    assert_eq!(started, ["a", "free", "b"], "an ungated tool does not wait");
+    assert_eq!(
+        started,
+        ["a", "free", "b"],
+        "a tool that is not in the playbook does not wait"
+    );
 }
 
 // accept: 67
@@ -249,7 +256,7 @@ async fn tools_belong_to_states_and_successful_calls_change_the_state() {
     assert!(results[5].contains("the state is `Confirmed`"), "{}", results[5]);
     assert_eq!(results[6], "ship");
     assert!(
-        results[7].contains("the state is `Shipped`; no tool of the state machine belongs"),
+        results[7].contains("the state is `Shipped`; the conversation has no tool of this state"),
         "{}",
         results[7]
     );
@@ -258,7 +265,7 @@ async fn tools_belong_to_states_and_successful_calls_change_the_state() {
 
 // accept: 69
 #[tokio::test]
-async fn a_tool_in_two_states_has_a_transition_for_each() {
+async fn a_tool_in_two_states_has_one_transition_for_each_state() {
     let results = run_order(
         order_machine(),
         [
@@ -274,7 +281,7 @@ async fn a_tool_in_two_states_has_a_transition_for_each() {
 
 // accept: 68
 #[tokio::test]
-async fn a_machine_starts_in_its_initial_state_and_requires_one() {
+async fn a_state_machine_starts_in_its_initial_state_and_requires_one() {
     let results = run_order(
         order_machine().with_initial_state(OrderState::Confirmed),
         [invoke("ship")],
@@ -292,7 +299,7 @@ async fn a_machine_starts_in_its_initial_state_and_requires_one() {
 
 // accept: 69
 #[tokio::test]
-async fn a_state_persists_across_turns() {
+async fn the_state_persists_across_turns() {
     let (builder, _) = TestModel::playing([invoke("confirm"), reply("ok"), invoke("ship"), reply("ok")]);
     let mut conversation = builder.state_machine(order_machine()).build().unwrap();
     conversation.run("confirm").await.unwrap();

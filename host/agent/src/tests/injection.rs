@@ -4,14 +4,14 @@ use super::*;
 use crate::injection::{Injection, InjectionContext, InjectionStrategy, StrategyChain};
 use toolwit_core::ToolId;
 
-/// Returns a strategy that returns this injection after each call of one tool.
-fn after(
+/// Returns a strategy that returns `injection()` after each call of the tool `name`, and no injection after other calls.
+fn inject_after(
     name: &'static str,
-    change: impl Fn() -> Injection + Send + Sync + 'static,
+    injection: impl Fn() -> Injection + Send + Sync + 'static,
 ) -> impl Fn(&InjectionContext<'_>) -> Injection + Send + Sync + 'static {
     move |context| {
         if context.call().name.as_str() == name {
-            change()
+            injection()
         } else {
             Injection::none()
         }
@@ -20,14 +20,14 @@ fn after(
 
 // accept: 3, accept: 21, accept: 23
 #[tokio::test]
-async fn a_replaced_tool_is_refused_and_undeclared_from_the_next_turn() {
+async fn calls_of_a_replaced_tool_are_refused_and_the_next_turn_does_not_declare_the_tool() {
     let (builder, model) = TestModel::playing([
         call([("open", json!({}))]),
         call([("open", json!({})), ("inside", json!({}))]),
         reply("ok"),
         reply("ok"),
     ]);
-    let replace = after("open", || {
+    let replace = inject_after("open", || {
         Injection::replace(ToolId::native("open"), vec![echo("inside")])
     });
     let mut conversation = builder
@@ -36,13 +36,13 @@ async fn a_replaced_tool_is_refused_and_undeclared_from_the_next_turn() {
         .build()
         .unwrap();
     let outcome = conversation.run("go").await.unwrap();
-    let answers = tool_results(&outcome.history);
+    let results = tool_results(&outcome.history);
     assert!(
-        answers[1].contains("tool-unavailable") && answers[1].contains("has been removed"),
+        results[1].contains("tool-unavailable") && results[1].contains("has been removed"),
         "{}",
-        answers[1]
+        results[1]
     );
-    assert_eq!(answers[2], "inside");
+    assert_eq!(results[2], "inside");
     assert_eq!(
         (outcome.injected[0].as_str(), outcome.removed[0].as_str()),
         ("inside", "open")
@@ -58,12 +58,17 @@ async fn a_replaced_tool_is_refused_and_undeclared_from_the_next_turn() {
 
 // accept: 23
 #[tokio::test]
-async fn a_tool_that_is_removed_and_added_is_present() {
-    let swap = after("look", || {
+async fn a_tool_that_one_injection_removes_and_adds_stays_declared_and_callable() {
+    let replace_by_itself = inject_after("look", || {
         Injection::replace(ToolId::native("look"), vec![echo("look")])
     });
     let (builder, model) = TestModel::playing([call([("look", json!({}))]), call([("look", json!({}))]), reply("ok")]);
-    let outcome = builder.tools([echo("look")]).strategy(swap).run("go").await.unwrap();
+    let outcome = builder
+        .tools([echo("look")])
+        .strategy(replace_by_itself)
+        .run("go")
+        .await
+        .unwrap();
     assert_eq!(tool_results(&outcome.history), ["look", "look"]);
     assert_eq!(model.request(2).names, ["look"]);
 }
@@ -72,38 +77,38 @@ async fn a_tool_that_is_removed_and_added_is_present() {
 #[tokio::test]
 async fn strategies_are_evaluated_after_each_call_in_call_order() {
     let evaluations = Arc::new(Mutex::new(Vec::new()));
-    let sink = evaluations.clone();
-    let watch = move |context: &InjectionContext<'_>| {
+    let recorded_evaluations = evaluations.clone();
+    let record = move |context: &InjectionContext<'_>| {
         let call = context.call();
-        let text = call.value().map(|value| value.into_owned()).unwrap_or_default();
-        let entry = json!([
+        let value = call.value().map(|value| value.into_owned()).unwrap_or_default();
+        let evaluation = json!([
             call.name,
             call.arguments["n"],
-            text,
+            value,
             context.iteration(),
             context.history().len(),
             context.tools().len()
         ]);
-        sink.lock().unwrap().push(entry);
+        recorded_evaluations.lock().unwrap().push(evaluation);
         Injection::none()
     };
     let show = tool("show", |arguments, _| Ok(ToolResult::text(arguments["n"].to_string())));
-    let failing = tool("failing", |_, _| Ok(ToolResult::error("no")));
+    let fail = tool("fail", |_, _| Ok(ToolResult::error("no")));
     let (builder, _) = TestModel::playing([
         call([
             ("show", json!({"n": 1})),
             ("nowhere", json!({})),
-            ("failing", json!({"n": 2})),
+            ("fail", json!({"n": 2})),
         ]),
         call([("show", json!({"n": 3}))]),
         reply("ok"),
     ]);
-    builder.tools([show, failing]).strategy(watch).run("go").await.unwrap();
+    builder.tools([show, fail]).strategy(record).run("go").await.unwrap();
     assert_eq!(
         *evaluations.lock().unwrap(),
         [
             json!(["show", 1, 1, 1, 3, 2]),
-            json!(["failing", 2, null, 1, 5, 2]),
+            json!(["fail", 2, null, 1, 5, 2]),
             json!(["show", 3, 3, 2, 7, 2]),
         ]
     );
@@ -112,7 +117,7 @@ async fn strategies_are_evaluated_after_each_call_in_call_order() {
 // accept: 25
 #[tokio::test]
 async fn a_strategy_can_derive_the_tools_from_the_history() {
-    let phases = |context: &InjectionContext<'_>| {
+    let execute_after_approval = |context: &InjectionContext<'_>| {
         let approved = context.history().iter().any(|message| message.content() == "approved");
         if approved && context.tools().by_id(&ToolId::native("execute")).is_none() {
             Injection::replace(ToolId::native("plan"), vec![echo("execute")])
@@ -123,7 +128,11 @@ async fn a_strategy_can_derive_the_tools_from_the_history() {
     let approve = tool("approve", |_, _| Ok(ToolResult::text("approved")));
     let (builder, model) =
         TestModel::playing([call([("plan", json!({}))]), call([("approve", json!({}))]), reply("ok")]);
-    let mut conversation = builder.tools([echo("plan"), approve]).strategy(phases).build().unwrap();
+    let mut conversation = builder
+        .tools([echo("plan"), approve])
+        .strategy(execute_after_approval)
+        .build()
+        .unwrap();
     let outcome = conversation.run("go").await.unwrap();
     assert_eq!(model.request(1).names, ["plan", "approve"]);
     assert_eq!(
@@ -134,7 +143,7 @@ async fn a_strategy_can_derive_the_tools_from_the_history() {
 
 // accept: 24
 #[tokio::test]
-async fn without_strategies_nothing_is_injected() {
+async fn a_conversation_without_strategies_injects_no_tools() {
     let open = tool("open", |_, _| {
         let entity = toolwit_core::NativeEntity::new("box", Arc::new(()))
             .with_id("1")
@@ -162,10 +171,15 @@ async fn without_strategies_nothing_is_injected() {
 }
 
 #[tokio::test]
-async fn a_panicking_strategy_changes_nothing_and_is_reported() {
+async fn a_panicking_strategy_does_not_end_the_run_and_is_reported() {
     let (builder, model) = TestModel::playing([call([("look", json!({}))]), reply("ok")]);
-    let panics = |_: &InjectionContext<'_>| -> Injection { panic!("broken strategy") };
-    let outcome = builder.tools([echo("look")]).strategy(panics).run("go").await.unwrap();
+    let panicking = |_: &InjectionContext<'_>| -> Injection { panic!("broken strategy") };
+    let outcome = builder
+        .tools([echo("look")])
+        .strategy(panicking)
+        .run("go")
+        .await
+        .unwrap();
     assert_eq!(outcome.text(), "ok");
     assert_eq!(model.events_named("strategy_failed")[0]["trigger"], "look");
 }
@@ -173,18 +187,22 @@ async fn a_panicking_strategy_changes_nothing_and_is_reported() {
 // accept: 114
 #[tokio::test]
 async fn injected_tools_never_take_an_existing_or_reserved_name() {
-    let foreign = |id: &str| {
+    let plugin_tool = |id: &str| {
         let definition = toolwit_core::ToolDefinition::new(
             ToolId::plugin("evil", None, id),
             id,
-            "Wants the name.",
+            "A plugin tool.",
             json!({"type": "object"}),
         );
         Arc::new(NativeTool::from_definition(definition, |_, _| async { Ok(ToolResult::text("evil")) }).unwrap())
             as Arc<dyn Tool>
     };
-    let inject = after("look", move || {
-        Injection::add(vec![foreign("look"), foreign("read_result"), foreign("search_tools")])
+    let inject = inject_after("look", move || {
+        Injection::add(vec![
+            plugin_tool("look"),
+            plugin_tool("read_result"),
+            plugin_tool("search_tools"),
+        ])
     });
     let (builder, _) = TestModel::playing([call([("look", json!({}))]), call([("look", json!({}))]), reply("ok")]);
     let outcome = builder
@@ -204,7 +222,8 @@ async fn injected_tools_never_take_an_existing_or_reserved_name() {
     }
 }
 
-/// A plugin's initial tool, added before the native tool with the same preferred name.
+/// Returns a plugin's tool with the preferred name `look`. The test adds it before the native tool `look`, which still gets the
+/// name.
 fn initial_plugin_tool() -> Arc<dyn Tool> {
     let id = ToolId::plugin("first", None, "look");
     let definition = toolwit_core::ToolDefinition::new(id, "look", "", json!({"type": "object"}));
@@ -229,14 +248,14 @@ async fn the_application_adds_and_removes_tools_between_turns() {
 // accept: 25
 #[tokio::test]
 async fn a_strategy_can_derive_the_tools_from_the_call_log() {
-    let skills = |context: &InjectionContext<'_>| {
-        let earlier_lessons = context
+    let teach = |context: &InjectionContext<'_>| {
+        let earlier_calls = context
             .calls()
             .succeeded()
             .filter(|call| call.name.as_str() == "learn")
             .count();
         match context.call().name.as_str() {
-            "learn" if earlier_lessons == 0 => Injection::add(vec![echo("first_aid")]),
+            "learn" if earlier_calls == 0 => Injection::add(vec![echo("first_aid")]),
             "learn" => Injection::replace(ToolId::native("first_aid"), vec![echo("surgery")]),
             _ => Injection::none(),
         }
@@ -252,16 +271,16 @@ async fn a_strategy_can_derive_the_tools_from_the_call_log() {
         reply("ok"),
     ];
     let (builder, _) = TestModel::playing(steps);
-    let outcome = builder.tools([echo("learn")]).strategy(skills).run("go").await.unwrap();
+    let outcome = builder.tools([echo("learn")]).strategy(teach).run("go").await.unwrap();
     let results = tool_results(&outcome.history);
     assert_eq!((results[1], results[3]), ("first_aid", "surgery"));
     assert!(results[4].contains("has been removed"), "{}", results[4]);
 }
 
-/// A strategy that adds a tool of this name to a new conversation. The name is also its guidance.
-struct Guided(&'static str);
+/// A strategy with one initial tool. The name of the tool is also the guidance of the strategy.
+struct GuidedStrategy(&'static str);
 
-impl InjectionStrategy for Guided {
+impl InjectionStrategy for GuidedStrategy {
     fn evaluate(&self, _: &InjectionContext<'_>) -> Injection {
         Injection::none()
     }
@@ -277,15 +296,19 @@ impl InjectionStrategy for Guided {
 
 // accept: 24
 #[tokio::test]
-async fn strategies_that_replace_others_bring_their_initial_tools_and_their_guidance() {
-    let chain = || StrategyChain::new().then(Guided("first")).then(Guided("second"));
+async fn a_strategy_chain_adds_its_initial_tools_and_its_first_guidance() {
+    let chain = || {
+        StrategyChain::new()
+            .then(GuidedStrategy("first"))
+            .then(GuidedStrategy("second"))
+    };
     let (builder, model) = TestModel::playing([reply("ok")]);
     builder.system("Be kind.").strategies(chain()).run("go").await.unwrap();
     assert_eq!(model.request(0).names, ["first", "second"]);
     assert_eq!(
         model.request(0).messages[0].content(),
         "Be kind.\n\nfirst",
-        "the guidance of the first strategy that has one"
+        "the chain has the guidance of its first strategy"
     );
     let (builder, model) = TestModel::playing([reply("ok")]);
     builder
@@ -301,13 +324,13 @@ async fn strategies_that_replace_others_bring_their_initial_tools_and_their_guid
     assert_eq!(
         model.request(0).names,
         ["first", "second"],
-        "the tools of earlier strategies stay"
+        "the initial tools of replaced strategies stay"
     );
 }
 
 // accept: 63, accept: 145
 #[tokio::test]
-async fn a_reference_is_text_and_tools_or_a_facade() {
+async fn a_reference_adds_text_and_tools_or_is_added_as_a_facade() {
     let memory = crate::injection::Reference::new("memory", "Facts from earlier turns.", "Search before you ask.");
     let memory = memory.with_tools([echo("recall")]);
     let (builder, model) = TestModel::playing([reply("ok")]);
@@ -321,5 +344,5 @@ async fn a_reference_is_text_and_tools_or_a_facade() {
     let (builder, model) = TestModel::playing([call([("memory", json!({}))]), reply("ok")]);
     builder.tool(memory.facade().unwrap()).run("go").await.unwrap();
     assert_eq!(model.request(1).names, ["memory", "recall", "memory_context"]);
-    assert!(model.request(1).serialised[2].contains("Search before you ask."));
+    assert!(model.request(1).serialised_tools[2].contains("Search before you ask."));
 }

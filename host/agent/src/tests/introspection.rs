@@ -1,4 +1,4 @@
-//! Process and blackboard tools.
+//! The process tools and the blackboard tools.
 
 use super::*;
 use crate::model::{Cost, DescribedModel, Price};
@@ -16,7 +16,7 @@ async fn call_by_name(
 
 // accept: 100, accept: 144
 #[tokio::test]
-async fn process_tools_show_the_process() {
+async fn process_tools_return_the_status_the_budget_and_the_usage_of_the_process() {
     let names = [
         "process_status",
         "process_budget",
@@ -30,11 +30,11 @@ async fn process_tools_show_the_process() {
         Process::of(&context)?.record_model_usage(ModelUsageKind::Embedding, "embedder", tokens, Cost::usd(0.5));
         Ok(ToolResult::text("embedded"))
     });
-    let usage = |step: Step| changed(step, |response| response.usage = TokenUsage::new(100, 0, 10));
+    let with_usage = |step: Step| edit_response(step, |response| response.usage = TokenUsage::new(100, 0, 10));
     let process_calls = names.map(|name| (name.to_owned(), "{}".to_owned())).to_vec();
     let (_, model) = TestModel::playing([
-        usage(call([("embed", json!({}))])),
-        usage(raw_calls(process_calls)),
+        with_usage(call([("embed", json!({}))])),
+        with_usage(raw_calls(process_calls)),
         reply("Done."),
     ]);
     let mut conversation = Conversation::builder()
@@ -65,7 +65,7 @@ async fn process_tools_show_the_process() {
     );
     assert!(status["running_ms"].is_u64());
     assert_eq!(budget["limits"]["tokens"], 1_000);
-    assert_eq!(budget["left"]["tokens"], 1_000 - 227);
+    assert_eq!(budget["left"]["tokens"], 1_000 - 2 * 110 - 7);
     assert_eq!(
         (&budget["left"]["calls"], &budget["left"]["wall_ms"]),
         (&json!(3), &Value::Null)
@@ -88,87 +88,93 @@ async fn process_tools_show_the_process() {
 
 // accept: 100, accept: 127
 #[tokio::test]
-async fn process_tools_return_an_error_outside_a_process() {
+async fn process_and_blackboard_tools_return_an_error_outside_a_conversation() {
     let tools = ProcessTools::tools().unwrap();
     for tool in &tools {
         let error = tool.call(Arguments::new(), &ToolContext::new()).await.unwrap_err();
         assert!(error.to_string().contains("no process"), "{error}");
     }
-    let board = BlackboardTools::new().tools().unwrap();
-    let error = call_by_name(&board, "blackboard_list", json!({}), &ToolContext::new())
+    let tools = BlackboardTools::new().tools().unwrap();
+    let error = call_by_name(&tools, "blackboard_list", json!({}), &ToolContext::new())
         .await
         .unwrap_err();
     assert!(error.to_string().contains("no blackboard"), "{error}");
 }
 
 fn blackboard_context() -> ToolContext {
-    let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
+    let blackboard: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
     let person = |name: &str| {
         Artifact::new(
             "com.example.Person",
             json!({"name": name, "info": format!("Person {name}")}),
         )
     };
-    board.put_named("boss", person("Ada")).unwrap();
-    board
+    blackboard.put_named("boss", person("Ada")).unwrap();
+    blackboard
         .put(Artifact::new("Page", json!({"url": "/x", "content": "words"})))
         .unwrap();
-    board.put(person("Bob")).unwrap();
-    board.put(Artifact::new("Sum", json!({"total": 3}))).unwrap();
-    ToolContext::new().with_blackboard(board)
+    blackboard.put(person("Bob")).unwrap();
+    blackboard.put(Artifact::new("Sum", json!({"total": 3}))).unwrap();
+    ToolContext::new().with_blackboard(blackboard)
 }
 
 // accept: 101, accept: 144
 #[tokio::test]
-async fn blackboard_tools_show_the_blackboard() {
+async fn blackboard_tools_return_the_objects_of_the_blackboard() {
     let (tools, context) = (BlackboardTools::new().tools().unwrap(), blackboard_context());
-    let read = |name: &'static str, arguments: Value| {
+    let call_tool = |name: &'static str, arguments: Value| {
         let (tools, context) = (&tools, &context);
         async move { call_by_name(tools, name, arguments, context).await.unwrap() }
     };
-    let list = read("blackboard_list", json!({})).await.for_llm;
+    let list = call_tool("blackboard_list", json!({})).await.for_llm;
     assert_eq!(
         list,
         "0: com.example.Person `boss`\n1: Page\n2: com.example.Person\n3: Sum"
     );
     assert_eq!(
-        read("blackboard_get", json!({"name": "boss"})).await.for_llm,
+        call_tool("blackboard_get", json!({"name": "boss"})).await.for_llm,
         "Person Ada"
     );
     assert_eq!(
-        read("blackboard_last", json!({"type": "Person"})).await.for_llm,
+        call_tool("blackboard_last", json!({"type": "Person"})).await.for_llm,
         "Person Bob"
     );
     assert_eq!(
-        read("blackboard_last", json!({"type": "com.example.Person"}))
+        call_tool("blackboard_last", json!({"type": "com.example.Person"}))
             .await
             .for_llm,
         "Person Bob"
     );
-    assert_eq!(read("blackboard_last", json!({"type": "Page"})).await.for_llm, "words");
     assert_eq!(
-        read("blackboard_last", json!({"type": "Sum"})).await.for_llm,
+        call_tool("blackboard_last", json!({"type": "Page"})).await.for_llm,
+        "words"
+    );
+    assert_eq!(
+        call_tool("blackboard_last", json!({"type": "Sum"})).await.for_llm,
         r#"{"total":3}"#
     );
     assert_eq!(
-        read("blackboard_describe", json!({"name": "boss"})).await.for_llm,
+        call_tool("blackboard_describe", json!({"name": "boss"})).await.for_llm,
         "com.example.Person `boss`\nPerson Ada"
     );
-    assert_eq!(read("blackboard_count", json!({"type": "Person"})).await.for_llm, "2");
-    let missing = read("blackboard_get", json!({"name": "hero"})).await;
+    assert_eq!(
+        call_tool("blackboard_count", json!({"type": "Person"})).await.for_llm,
+        "2"
+    );
+    let missing = call_tool("blackboard_get", json!({"name": "hero"})).await;
     assert!(
         missing.is_error() && missing.for_llm.contains("`boss`"),
         "{}",
         missing.for_llm
     );
-    assert!(read("blackboard_last", json!({"type": "Order"})).await.is_error());
+    assert!(call_tool("blackboard_last", json!({"type": "Order"})).await.is_error());
 }
 
 // accept: 101
 #[tokio::test]
-async fn objects_are_shown_in_a_custom_format() {
-    let kind = |entry: &BlackboardEntry| format!("<{}>", entry.kind());
-    let tools = BlackboardTools::new().with_format(kind).tools().unwrap();
+async fn blackboard_tools_return_objects_in_a_custom_format() {
+    let format_kind = |entry: &BlackboardEntry| format!("<{}>", entry.kind());
+    let tools = BlackboardTools::new().with_format(format_kind).tools().unwrap();
     let result = call_by_name(&tools, "blackboard_get", json!({"name": "boss"}), &blackboard_context())
         .await
         .unwrap();

@@ -3,14 +3,16 @@
 use super::*;
 use toolwit_core::ErrorKind;
 
+/// Returns the default limits after `change` changed them.
 fn limits(change: impl FnOnce(&mut LoopLimits)) -> LoopLimits {
     let mut limits = LoopLimits::default();
     change(&mut limits);
     limits
 }
 
-fn looks(times: usize) -> Vec<Step> {
-    (0..times).map(|_| call([("look", json!({}))])).collect()
+/// Returns `count` steps in which the model calls `look`.
+fn looks(count: usize) -> Vec<Step> {
+    (0..count).map(|_| call([("look", json!({}))])).collect()
 }
 
 // accept: 6, attack: F8
@@ -51,10 +53,10 @@ async fn the_iteration_limit_is_configurable() {
 // accept: 7
 #[tokio::test]
 async fn the_partial_policy_returns_the_last_text() {
-    let talking = changed(call([("look", json!({}))]), |response| {
+    let text_and_call = edit_response(call([("look", json!({}))]), |response| {
         response.content = "So far: blue.".to_owned()
     });
-    let (builder, _) = TestModel::playing([talking, call([("look", json!({}))])]);
+    let (builder, _) = TestModel::playing([text_and_call, call([("look", json!({}))])]);
     let partial = limits(|limits| {
         limits.iterations_max = 2;
         limits.on_iterations_max = IterationPolicy::Partial;
@@ -69,7 +71,7 @@ async fn the_partial_policy_returns_the_last_text() {
 // accept: 7
 #[tokio::test]
 async fn the_final_answer_policy_requests_one_more_response_without_tools() {
-    let policy = limits(|limits| {
+    let final_answer = limits(|limits| {
         limits.iterations_max = 2;
         limits.on_iterations_max = IterationPolicy::FinalAnswer;
     });
@@ -78,7 +80,7 @@ async fn the_final_answer_policy_requests_one_more_response_without_tools() {
     let (builder, model) = TestModel::playing(steps);
     let outcome = builder
         .tools([echo("look")])
-        .limits(policy.clone())
+        .limits(final_answer.clone())
         .run("go")
         .await
         .unwrap();
@@ -86,17 +88,17 @@ async fn the_final_answer_policy_requests_one_more_response_without_tools() {
         (outcome.text(), outcome.stop),
         ("Blue, I think.", StopReason::IterationLimit)
     );
-    assert_eq!(model.request(2).choice, ToolChoice::None);
+    assert_eq!(model.request(2).tool_choice, ToolChoice::None);
     assert_eq!(
-        model.request(2).serialised,
-        model.request(1).serialised,
+        model.request(2).serialised_tools,
+        model.request(1).serialised_tools,
         "the prefix of the prompt is unchanged"
     );
 
     let (builder, _) = TestModel::playing(looks(3));
     let error = builder
         .tools([echo("look")])
-        .limits(policy)
+        .limits(final_answer)
         .build()
         .unwrap()
         .run("go")
@@ -112,8 +114,13 @@ async fn the_final_answer_policy_requests_one_more_response_without_tools() {
 async fn calls_beyond_the_limit_of_a_response_are_refused() {
     let calls = (0..500).map(|_| ("look".to_owned(), "{}".to_owned())).collect();
     let (builder, _) = TestModel::playing([raw_calls(calls), reply("ok")]);
-    let many = limits(|limits| limits.calls_max = 1000);
-    let outcome = builder.tools([echo("look")]).limits(many).run("go").await.unwrap();
+    let thousand_calls = limits(|limits| limits.calls_max = 1000);
+    let outcome = builder
+        .tools([echo("look")])
+        .limits(thousand_calls)
+        .run("go")
+        .await
+        .unwrap();
     assert_valid(&outcome.history);
     assert_eq!(outcome.tool_calls.len(), 32);
     assert!(tool_results(&outcome.history)[32].contains("too many calls in one response"));
@@ -122,12 +129,12 @@ async fn calls_beyond_the_limit_of_a_response_are_refused() {
 // attack: F8
 #[tokio::test]
 async fn calls_beyond_the_limit_of_a_run_end_it() {
-    let three = || call([("look", json!({})), ("look", json!({})), ("look", json!({}))]);
-    let (builder, model) = TestModel::playing([three(), three()]);
-    let five = limits(|limits| limits.calls_max = 5);
+    let three_calls = || call([("look", json!({})), ("look", json!({})), ("look", json!({}))]);
+    let (builder, model) = TestModel::playing([three_calls(), three_calls()]);
+    let five_calls = limits(|limits| limits.calls_max = 5);
     let error = builder
         .tools([echo("look")])
-        .limits(five)
+        .limits(five_calls)
         .build()
         .unwrap()
         .run("go")
@@ -140,12 +147,12 @@ async fn calls_beyond_the_limit_of_a_run_end_it() {
 }
 
 #[tokio::test]
-async fn the_token_limit_ends_a_run_before_its_calls_start() {
+async fn the_token_limit_ends_a_run_before_its_calls_start_but_does_not_discard_an_answer() {
     let set_usage = |response: &mut ChatResponse| response.usage = TokenUsage::new(600, 0, 10);
     let steps = || {
         vec![
-            changed(call([("look", json!({}))]), set_usage),
-            changed(call([("look", json!({}))]), set_usage),
+            edit_response(call([("look", json!({}))]), set_usage),
+            edit_response(call([("look", json!({}))]), set_usage),
         ]
     };
     let (builder, _) = TestModel::playing(steps());
@@ -164,7 +171,7 @@ async fn the_token_limit_ends_a_run_before_its_calls_start() {
     ));
     assert_eq!(error.outcome.tool_calls.len(), 1);
     assert_valid(&error.outcome.history);
-    let (builder, _) = TestModel::playing([changed(reply("An answer is an answer."), |response| {
+    let (builder, _) = TestModel::playing([edit_response(reply("Blue."), |response| {
         response.usage = TokenUsage::new(5000, 0, 1)
     })]);
     assert!(builder.limits(token_limit).run("go").await.is_ok());
@@ -172,7 +179,7 @@ async fn the_token_limit_ends_a_run_before_its_calls_start() {
 
 // accept: 8
 #[tokio::test]
-async fn three_consecutive_responses_with_unknown_names_end_the_run() {
+async fn three_consecutive_responses_with_unknown_tools_end_the_run() {
     let unknown = || call([("nowhere", json!({}))]);
     let (builder, model) = TestModel::playing([
         unknown(),
@@ -201,7 +208,11 @@ async fn three_consecutive_responses_with_unknown_names_end_the_run() {
         (requested.as_str(), *times, available[0].as_str()),
         ("nowhere", 3, "look")
     );
-    assert_eq!(model.request_count(), 6, "a known name resets the count");
+    assert_eq!(
+        model.request_count(),
+        6,
+        "a response without unknown names resets the count"
+    );
     assert_valid(&error.outcome.history);
     assert!(
         toolwit_core::Error::from(error)
@@ -214,7 +225,7 @@ async fn three_consecutive_responses_with_unknown_names_end_the_run() {
 
 // accept: 8
 #[tokio::test]
-async fn the_policy_for_unknown_names_ends_a_run_at_once_or_never() {
+async fn the_policy_for_unknown_tools_can_end_a_run_at_the_first_one_or_never() {
     let unknown = || call([("nowhere", json!({})), ("look", json!({}))]);
     let (builder, _) = TestModel::playing([unknown()]);
     let at_once = limits(|limits| limits.unknown_tools = UnknownToolPolicy::StopAfter(1));
@@ -235,17 +246,17 @@ async fn the_policy_for_unknown_names_ends_a_run_at_once_or_never() {
 
 // attack: F1, attack: F2
 #[tokio::test]
-async fn cut_and_withheld_answers_are_failures_and_an_empty_one_is_not() {
-    let finish = |reason| {
-        changed(reply("It is bl"), move |response: &mut ChatResponse| {
+async fn truncated_and_withheld_answers_are_failures_and_an_empty_answer_is_not() {
+    let finish_with = |reason| {
+        edit_response(reply("It is bl"), move |response: &mut ChatResponse| {
             response.finish = reason
         })
     };
-    let (builder, _) = TestModel::playing([finish(FinishReason::Length)]);
+    let (builder, _) = TestModel::playing([finish_with(FinishReason::Length)]);
     let error = builder.build().unwrap().run("go").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::Length));
     assert_eq!(error.outcome.text(), "It is bl");
-    let (builder, _) = TestModel::playing([finish(FinishReason::ContentFilter)]);
+    let (builder, _) = TestModel::playing([finish_with(FinishReason::ContentFilter)]);
     assert_eq!(
         builder.build().unwrap().run("go").await.unwrap_err().outcome.stop,
         StopReason::Withheld

@@ -1,4 +1,4 @@
-//! Native objects: the order of their calls, their identity, and objects on the blackboard.
+//! Native objects: the order of calls on them, their identity, and objects on the blackboard.
 
 use super::*;
 use crate::AgenticTool;
@@ -6,7 +6,7 @@ use crate::injection::Chaining;
 use toolwit_core::{Artifact, EntityMethods, ToolObject};
 use toolwit_macros::{Entity, tool};
 
-/// A customer with a log of notes.
+/// A customer with a log of notes. Clones share the log.
 #[derive(Clone, Entity)]
 #[entity(crate = toolwit_core)]
 struct Customer {
@@ -17,7 +17,7 @@ struct Customer {
 
 #[tool(crate = toolwit_core)]
 impl Customer {
-    /// Writes a text to the log after this number of yields to the executor.
+    /// Appends a text to the log after `delay` yields to the executor. Returns the log.
     #[tool]
     async fn note(&self, text: String, #[tool(default = 0)] delay: u32) -> Vec<String> {
         for _ in 0..delay {
@@ -51,11 +51,13 @@ fn find(ids: Vec<String>) -> Vec<Customer> {
     ids.iter().map(|id| customer(id)).collect()
 }
 
+/// Returns 20 ids. The 20 customers of one result share their methods.
 fn twenty_ids() -> Vec<String> {
     (0..20).map(|number| format!("c{number}")).collect()
 }
 
-async fn run_steps(builder: ConversationBuilder) -> Vec<String> {
+/// Runs a conversation with the tool `find`. Returns the results of its calls.
+async fn run(builder: ConversationBuilder) -> Vec<String> {
     let outcome = builder.tool(find_tool().unwrap()).run("go").await.unwrap();
     assert_valid(&outcome.history);
     tool_results(&outcome.history).into_iter().map(str::to_owned).collect()
@@ -63,7 +65,7 @@ async fn run_steps(builder: ConversationBuilder) -> Vec<String> {
 
 // accept: 28, accept: 32, accept: 34, accept: 39
 #[tokio::test]
-async fn a_struct_that_a_tool_returns_has_tools_and_so_have_the_structs_that_its_methods_return() {
+async fn returned_structs_have_tools_also_if_a_method_returns_them() {
     let namesake = echo("customer_c1left_note");
     let (builder, model) = TestModel::playing([
         call([("find", json!({"ids": ["c1"]}))]),
@@ -71,7 +73,7 @@ async fn a_struct_that_a_tool_returns_has_tools_and_so_have_the_structs_that_its
         call([("customer_c1right_note", json!({"text": "hi"}))]),
         reply("ok"),
     ]);
-    let results = run_steps(builder.tools([namesake])).await;
+    let results = run(builder.tools([namesake])).await;
     let customers: Value = serde_json::from_str(&results[0]).unwrap();
     let names = json!(["customer_c1_note", "customer_c1_neighbours"]);
     assert_eq!(
@@ -90,15 +92,15 @@ async fn a_struct_that_a_tool_returns_has_tools_and_so_have_the_structs_that_its
 
 // accept: 129
 #[tokio::test]
-async fn calls_on_one_object_run_in_call_order_and_calls_on_two_run_concurrently() {
+async fn calls_on_one_object_run_in_call_order_and_calls_on_two_objects_run_concurrently() {
     let log = Arc::new(Mutex::new(Vec::new()));
-    let shared = log.clone();
+    let shared_log = log.clone();
     let open_customers = tool("open", move |_, _| {
-        let open = |id: &str| Customer {
+        let customer = |id: &str| Customer {
             id: id.to_owned(),
-            log: shared.clone(),
+            log: shared_log.clone(),
         };
-        Ok(ToolResult::of(Arc::new([open("c1"), open("c2")])).unwrap())
+        Ok(ToolResult::of(Arc::new([customer("c1"), customer("c2")])).unwrap())
     });
     let (builder, _) = TestModel::playing([
         call([("open", json!({}))]),
@@ -109,40 +111,40 @@ async fn calls_on_one_object_run_in_call_order_and_calls_on_two_run_concurrently
         ]),
         reply("ok"),
     ]);
-    run_steps(builder.tools([open_customers])).await;
+    run(builder.tools([open_customers])).await;
     assert_eq!(*log.lock().unwrap(), ["other", "first", "second"]);
 }
 
 // accept: 129
 #[tokio::test]
-async fn calls_on_members_of_a_group_and_on_a_tool_object_run_in_call_order() {
-    let notes = |name: &str, extra: Value| {
+async fn calls_on_a_member_of_a_group_run_in_call_order_and_so_do_calls_on_a_tool_object() {
+    let two_notes = |name: &str, extra_arguments: Value| {
         let arguments = |text: &str, delay: u32| {
             let mut arguments = json!({"text": text, "delay": delay});
             arguments
                 .as_object_mut()
                 .unwrap()
-                .extend(extra.as_object().unwrap().clone());
+                .extend(extra_arguments.as_object().unwrap().clone());
             arguments
         };
         call([(name, arguments("first", 5)), (name, arguments("second", 0))])
     };
     let (builder, _) = TestModel::playing([
         call([("find", json!({"ids": twenty_ids()}))]),
-        notes("customer_note", json!({"customer_id": "c7"})),
-        notes("note", json!({})),
+        two_notes("customer_note", json!({"customer_id": "c7"})),
+        two_notes("note", json!({})),
         reply("ok"),
     ]);
-    let results = run_steps(builder.tool_object(customer("own"))).await;
+    let results = run(builder.tool_object(customer("c99"))).await;
     for index in [2, 4] {
         assert_eq!(results[index], r#"["first","second"]"#, "{results:?}");
     }
 }
 
 #[tokio::test]
-async fn calls_on_a_member_through_its_own_tool_and_through_its_group_run_in_call_order() {
-    let own = |text: &str, delay: u32| ("customer_c3_note", json!({"text": text, "delay": delay}));
-    let shared = |text: &str, delay: u32| {
+async fn calls_on_a_member_with_its_own_tool_and_with_the_shared_tool_run_in_call_order() {
+    let own_tool = |text: &str, delay: u32| ("customer_c3_note", json!({"text": text, "delay": delay}));
+    let shared_tool = |text: &str, delay: u32| {
         (
             "customer_note",
             json!({"customer_id": "c3", "text": text, "delay": delay}),
@@ -151,28 +153,28 @@ async fn calls_on_a_member_through_its_own_tool_and_through_its_group_run_in_cal
     let (builder, _) = TestModel::playing([
         call([("find", json!({"ids": ["c3"]}))]),
         call([("find", json!({"ids": twenty_ids()}))]),
-        call([own("first", 5), shared("second", 0)]),
-        call([shared("third", 5), own("fourth", 0)]),
+        call([own_tool("first", 5), shared_tool("second", 0)]),
+        call([shared_tool("third", 5), own_tool("fourth", 0)]),
         reply("ok"),
     ]);
-    let results = run_steps(builder).await;
+    let results = run(builder).await;
     assert_eq!(results.last().unwrap(), r#"["first","second","third","fourth"]"#);
 }
 
 // accept: 29, accept: 37, accept: 38
 #[tokio::test]
-async fn an_entity_is_one_instance_whether_it_comes_alone_or_among_many() {
-    let note = |name: &str, text: &str| call([(name, json!({"text": text}))]);
-    let shared = |text: &str| call([("customer_note", json!({"text": text, "customer_id": "c3"}))]);
+async fn an_entity_is_one_instance_whether_a_result_contains_it_alone_or_among_many() {
+    let own_note = |text: &str| call([("customer_c3_note", json!({"text": text}))]);
+    let shared_note = |text: &str| call([("customer_note", json!({"text": text, "customer_id": "c3"}))]);
     let (builder, model) = TestModel::playing([
         call([("find", json!({"ids": ["c3"]}))]),
-        note("customer_c3_note", "alone"),
+        own_note("alone"),
         call([("find", json!({"ids": twenty_ids()}))]),
-        shared("shared"),
-        note("customer_c3_note", "alone again"),
+        shared_note("shared"),
+        own_note("alone again"),
         reply("ok"),
     ]);
-    let results = run_steps(builder).await;
+    let results = run(builder).await;
     assert_eq!(results[3], r#"["alone","shared"]"#);
     assert_eq!(results[4], r#"["alone","shared","alone again"]"#);
     let customers: Value = serde_json::from_str(&results[2]).unwrap();
@@ -226,14 +228,14 @@ async fn two_objects_of_one_type_have_distinct_tools_or_are_refused() {
     let (builder, _) = TestModel::playing([calls, reply("ok")]);
     let renamed = ToolObject::new(Counter(2)).with_names(|method| format!("{method}_b"));
     let builder = builder.tool_object(Named("ada")).tool_object(Named("bob"));
-    let results = run_steps(builder.tool_object(Counter(1)).tool_object(renamed)).await;
+    let results = run(builder.tool_object(Counter(1)).tool_object(renamed)).await;
     assert_eq!(results, ["ada", "bob", "1", "2"]);
 
-    let twice = Conversation::builder()
+    let two_counters = Conversation::builder()
         .model(TestModel::default())
         .tool_object(Counter(1))
         .tool_object(Counter(2));
-    let error = twice.build().err().unwrap();
+    let error = two_counters.build().err().unwrap();
     assert!(
         error.message.contains("`count` of an object has the same id"),
         "{error}"
@@ -242,8 +244,8 @@ async fn two_objects_of_one_type_have_distinct_tools_or_are_refused() {
         .with_tool_object(Counter(1))
         .with_tool_object(Counter(2));
     let (builder, _) = TestModel::playing([call([("agent", json!({"task": "count"}))]), reply("ok")]);
-    let results = builder.tool(agent).run("go").await;
-    assert!(format!("{results:?}").contains("has the same id"), "{results:?}");
+    let outcome = builder.tool(agent).run("go").await;
+    assert!(format!("{outcome:?}").contains("has the same id"), "{outcome:?}");
 }
 
 /// A cart that becomes an entity only through the artifact that contains it.
@@ -274,7 +276,7 @@ fn cart(id: u32) -> Arc<Cart> {
 
 // accept: 43, accept: 45
 #[tokio::test]
-async fn a_returned_artifact_with_a_live_object_binds_a_chain() {
+async fn a_returned_live_artifact_binds_a_chained_method_and_several_do_not() {
     let open = tool("open", |arguments, _| {
         let ids = arguments["ids"].as_array().unwrap().iter();
         let carts = ids.map(|id| Artifact::live(cart(u32::try_from(id.as_u64().unwrap()).unwrap())).unwrap());
@@ -283,7 +285,7 @@ async fn a_returned_artifact_with_a_live_object_binds_a_chain() {
     let add = |item: &str| call([("cart_add", json!({"item": item}))]);
     let open_carts = |ids: Value| call([("open", json!({"ids": ids}))]);
     let steps = [
-        add("none"),
+        add("early"),
         open_carts(json!([1])),
         add("pen"),
         open_carts(json!([2, 3])),
@@ -292,12 +294,12 @@ async fn a_returned_artifact_with_a_live_object_binds_a_chain() {
     ];
     let (builder, model) = TestModel::playing(steps);
     let methods = EntityMethods::<Cart>::from_tool_methods().unwrap();
-    let results = run_steps(builder.chaining(Chaining::new().with_type(&methods)).tools([open])).await;
+    let results = run(builder.chaining(Chaining::new().with_type(&methods)).tools([open])).await;
     assert!(results[0].contains("not available yet"), "{}", results[0]);
     assert_eq!(results[2], r#"["pen"]"#);
     assert_eq!(
         results[4], r#"["pen","ink"]"#,
-        "several carts do not change the binding"
+        "two carts in one result do not change the binding"
     );
     assert_eq!(model.events_named("entity_discovered")[0]["id"], "1");
 }
@@ -312,16 +314,22 @@ async fn a_live_object_is_put_on_the_blackboard_and_read_from_it() {
             .unwrap();
         Ok(ToolResult::text("put"))
     });
-    let take = tool("take", |_, context| {
+    let add_pen = tool("add_pen", |_, context| {
         let cart = context.blackboard()?.last_live::<Cart>();
         Ok(match cart {
             Some(cart) => ToolResult::text(cart.add("pen".to_owned()).join(", ")),
             None => ToolResult::error("no cart"),
         })
     });
-    let take_it = || call([("take", json!({}))]);
-    let (builder, _) = TestModel::playing([take_it(), call([("put", json!({}))]), take_it(), take_it(), reply("ok")]);
-    let mut conversation = builder.tools([put, take]).build().unwrap();
+    let call_add_pen = || call([("add_pen", json!({}))]);
+    let (builder, _) = TestModel::playing([
+        call_add_pen(),
+        call([("put", json!({}))]),
+        call_add_pen(),
+        call_add_pen(),
+        reply("ok"),
+    ]);
+    let mut conversation = builder.tools([put, add_pen]).build().unwrap();
     let outcome = conversation.run("go").await.unwrap();
     let results = tool_results(&outcome.history);
     assert_eq!(results, ["no cart", "put", "pen", "pen, pen"]);
@@ -332,7 +340,7 @@ async fn a_live_object_is_put_on_the_blackboard_and_read_from_it() {
 async fn strategies_receive_the_typed_output() {
     let ids = Arc::new(Mutex::new(Vec::new()));
     let output_ids = ids.clone();
-    let strategy = move |context: &crate::injection::InjectionContext<'_>| {
+    let collect_ids = move |context: &crate::injection::InjectionContext<'_>| {
         let customers = context.call().result.downcast::<Vec<Customer>>();
         output_ids
             .lock()
@@ -345,6 +353,10 @@ async fn strategies_receive_the_typed_output() {
         call([("look", json!({}))]),
         reply("ok"),
     ]);
-    run_steps(builder.strategy(strategy).tools([echo("look")])).await;
-    assert_eq!(*ids.lock().unwrap(), ["c1"], "only the typed output is of this type");
+    run(builder.strategy(collect_ids).tools([echo("look")])).await;
+    assert_eq!(
+        *ids.lock().unwrap(),
+        ["c1"],
+        "only `find` has a typed output of customers"
+    );
 }

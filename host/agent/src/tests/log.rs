@@ -1,4 +1,4 @@
-//! A subscriber that records the log for tests.
+//! A `tracing` subscriber that records the log for tests.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,8 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Records the log events down to the level `debug`, each as a line with its level, its fields and its message.
+/// A subscriber that records each log event of the level `debug` or above as a line: its level, its fields and its message.
+/// Clones share the lines.
 #[derive(Clone, Default)]
 pub(crate) struct RecordedLog(Arc<Mutex<Vec<String>>>);
 

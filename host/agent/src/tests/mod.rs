@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agent_strategies;
 mod agent_tree;
 mod agentic;
 mod approval_time;
@@ -9,7 +10,6 @@ mod approvals;
 mod background;
 mod calls;
 mod chaining;
-mod claims;
 mod communication;
 mod compaction;
 mod declared;
@@ -20,6 +20,7 @@ mod facade_objects;
 mod facade_rules;
 mod gateway;
 mod gating;
+mod guarantees;
 mod guards;
 mod injection;
 mod interrupted_runs;
@@ -30,7 +31,6 @@ mod live_objects;
 pub(crate) mod log;
 mod nested;
 mod nested_events;
-mod ordered_agents;
 mod pending_approvals;
 mod processes;
 mod property;
@@ -57,21 +57,22 @@ use crate::model::{
 };
 use toolwit_core::{Arguments, Message, NativeTool, Origin, Role, Tool, ToolCall, ToolContext, ToolError, ToolResult};
 
-/// Computes the response of the model to one inference.
+/// One step of the script of a [`TestModel`]: computes the response to one request.
 type Step = Box<dyn FnOnce(&ChatRequest<'_>) -> Result<ChatResponse, ModelError> + Send>;
 
-/// The request of one inference.
+/// A request that a [`TestModel`] received.
 #[derive(Clone)]
 struct RecordedRequest {
     messages: Vec<Message>,
     /// The names of the declared tools.
     names: Vec<String>,
-    /// The declared tools as a provider receives them.
-    serialised: Vec<String>,
-    choice: ToolChoice,
+    /// The declared tools, each as the JSON text that [`serialise`] returns.
+    serialised_tools: Vec<String>,
+    tool_choice: ToolChoice,
 }
 
-/// A model that plays steps. It records its requests and the events of the conversation.
+/// A model that plays scripted steps and records its requests. The observer that [`playing`](Self::playing) installs records
+/// the events of the conversation.
 #[derive(Clone, Default)]
 struct TestModel {
     steps: Arc<Mutex<VecDeque<Step>>>,
@@ -89,8 +90,8 @@ impl ChatModel for TestModel {
         self.requests.lock().unwrap().push(RecordedRequest {
             messages: request.messages.to_vec(),
             names: request.tools.iter().map(|tool| tool.name.to_string()).collect(),
-            serialised: request.tools.iter().map(serialised).collect(),
-            choice: request.options.tool_choice,
+            serialised_tools: request.tools.iter().map(serialise).collect(),
+            tool_choice: request.options.tool_choice,
         });
         let step = self
             .steps
@@ -116,8 +117,8 @@ impl TestModel {
         (builder, model)
     }
 
-    fn request(&self, inference: usize) -> RecordedRequest {
-        self.requests.lock().unwrap()[inference].clone()
+    fn request(&self, index: usize) -> RecordedRequest {
+        self.requests.lock().unwrap()[index].clone()
     }
 
     fn request_count(&self) -> usize {
@@ -128,7 +129,7 @@ impl TestModel {
         self.events.lock().unwrap().clone()
     }
 
-    /// Returns the events with this name, as a trace contains them.
+    /// Returns the events whose `event` field is `name`, as the JSON values that a trace contains.
     fn events_named(&self, name: &str) -> Vec<Value> {
         let events = self
             .events()
@@ -138,8 +139,8 @@ impl TestModel {
     }
 }
 
-/// Returns a tool as a provider receives it.
-fn serialised(tool: &DeclaredTool) -> String {
+/// Returns the name, the description and the input schema of a tool as the text of a JSON array.
+fn serialise(tool: &DeclaredTool) -> String {
     json!([tool.name, tool.definition.description, *tool.definition.input_schema]).to_string()
 }
 
@@ -149,7 +150,7 @@ fn reply(text: &str) -> Step {
     Box::new(|_| Ok(ChatResponse::new(text, Vec::new())))
 }
 
-/// Returns a step in which the model calls tools, with ids `<message count>-<index>`.
+/// Returns a step in which the model calls tools. The id of a call is `<messages in the request>-<index of the call>`.
 fn call<const N: usize>(calls: [(&str, Value); N]) -> Step {
     raw_calls(
         calls
@@ -158,7 +159,7 @@ fn call<const N: usize>(calls: [(&str, Value); N]) -> Step {
     )
 }
 
-/// Returns a step in which the model calls tools with raw argument texts.
+/// Returns a step like [`call`], with argument texts that may be invalid JSON.
 fn raw_calls(calls: Vec<(String, String)>) -> Step {
     Box::new(|request| {
         let message_count = request.messages.len();
@@ -174,25 +175,25 @@ fn raw_calls(calls: Vec<(String, String)>) -> Step {
     })
 }
 
-/// Returns the step with a response that is changed by a function.
-fn changed(step: Step, change: impl FnOnce(&mut ChatResponse) + Send + 'static) -> Step {
+/// Returns a step whose response is the response of `step` after `edit` changed it.
+fn edit_response(step: Step, edit: impl FnOnce(&mut ChatResponse) + Send + 'static) -> Step {
     Box::new(move |request| {
         let mut response = step(request)?;
-        change(&mut response);
+        edit(&mut response);
         Ok(response)
     })
 }
 
-/// Returns a tool that accepts any arguments and computes its result with a function.
+/// Returns a tool that accepts any arguments and computes its result with `handler`.
 fn tool(
     name: &str,
-    answer: impl Fn(Arguments, ToolContext) -> Result<ToolResult, ToolError> + Send + Sync + 'static,
+    handler: impl Fn(Arguments, ToolContext) -> Result<ToolResult, ToolError> + Send + Sync + 'static,
 ) -> Arc<dyn Tool> {
     let schema = json!({"type": "object"});
-    let answer = Arc::new(answer);
+    let handler = Arc::new(handler);
     let tool = NativeTool::new(name, format!("Is {name}."), schema, move |arguments, context| {
-        let answer = answer.clone();
-        async move { answer(arguments, context) }
+        let handler = handler.clone();
+        async move { handler(arguments, context) }
     });
     Arc::new(tool.unwrap())
 }
@@ -203,39 +204,37 @@ fn echo(name: &str) -> Arc<dyn Tool> {
     tool(name, move |_, _| Ok(ToolResult::text(text.clone())))
 }
 
-/// Returns the answers to calls in a history, in order.
+/// Returns the texts of the tool results in a history, in order.
 fn tool_results(history: &[Message]) -> Vec<&str> {
-    let answers = history
+    let results = history
         .iter()
         .filter(|message| matches!(message.role, Role::Tool { .. }));
-    answers.map(Message::content).collect()
+    results.map(Message::content).collect()
 }
 
-/// Checks the requirements of every provider. Each call has a unique id, a valid tool name, a JSON object as arguments
-/// and exactly one answer. The answers directly follow the message with the calls.
+/// Checks that every provider accepts the history. Each call must have a unique id, a valid tool name, a JSON object as
+/// arguments and exactly one result. The results must directly follow the message with the calls.
 fn assert_valid(history: &[Message]) {
     let mut ids = HashSet::new();
-    let mut unanswered: Vec<&str> = Vec::new();
+    let mut open_call_ids: Vec<&str> = Vec::new();
     for message in history {
         match &message.role {
             Role::Tool { tool_call_id, .. } => {
-                let position = unanswered.iter().position(|id| id == tool_call_id);
-                unanswered.remove(
-                    position.unwrap_or_else(|| panic!("`{tool_call_id}` is answered twice or was never called")),
-                );
+                let position = open_call_ids.iter().position(|id| id == tool_call_id);
+                open_call_ids.remove(position.unwrap_or_else(|| panic!("`{tool_call_id}` has two results or no call")));
             }
             Role::Assistant { tool_calls, .. } => {
-                assert!(unanswered.is_empty(), "{unanswered:?} have no answer");
+                assert!(open_call_ids.is_empty(), "{open_call_ids:?} have no result");
                 for call in tool_calls {
                     assert!(ids.insert(&call.id), "`{}` is the id of two calls", call.id);
                     let arguments = serde_json::from_str::<Value>(&call.arguments);
                     assert!(arguments.is_ok_and(|value| value.is_object()), "{}", call.arguments);
                     assert!(toolwit_core::ToolName::parse(&call.name).is_some(), "{}", call.name);
-                    unanswered.push(&call.id);
+                    open_call_ids.push(&call.id);
                 }
             }
-            _ => assert!(unanswered.is_empty(), "{unanswered:?} have no answer"),
+            _ => assert!(open_call_ids.is_empty(), "{open_call_ids:?} have no result"),
         }
     }
-    assert!(unanswered.is_empty(), "{unanswered:?} have no answer");
+    assert!(open_call_ids.is_empty(), "{open_call_ids:?} have no result");
 }

@@ -6,7 +6,8 @@ use super::*;
 use crate::injection::{Playbook, StateMachine, Unlock};
 use toolwit_core::{ToolDefinition, ToolId};
 
-/// Calls the native tool of its argument and returns the outcome.
+/// A tool that calls the native tool that its argument `tool` names. Returns the result of this call as text, or the kind of its
+/// error.
 struct Relay(ToolDefinition);
 
 impl Relay {
@@ -28,7 +29,7 @@ impl Tool for Relay {
         let tools = context.tools().expect("a tool that calls tools receives them");
         match tools.call_tool(&id, Arguments::new(), context).await {
             Ok(result) => Ok(ToolResult::text(result.content())),
-            Err(error) => Ok(ToolResult::text(format!("no: {}", error.report().kind))),
+            Err(error) => Ok(ToolResult::text(format!("error: {}", error.report().kind))),
         }
     }
 
@@ -37,30 +38,31 @@ impl Tool for Relay {
     }
 }
 
-/// Returns a step that calls a tool through `relay`.
+/// Returns a step in which the model calls `relay`, and `relay` calls the tool.
 fn through(tool: &str) -> Step {
     call([("relay", json!({ "tool": tool }))])
 }
 
+/// Returns a step in which the model calls the tool itself.
 fn directly(tool: &str) -> Step {
     call([(tool, json!({}))])
 }
 
-/// Returns a tool that adds its name to `runs` on each call.
-fn logging_tool(name: &str, runs: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
-    let (name, runs) = (name.to_owned(), runs.clone());
+/// Returns a tool that adds its name to `called_names` on each call.
+fn recording_tool(name: &str, called_names: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Tool> {
+    let (name, called_names) = (name.to_owned(), called_names.clone());
     tool(&name.clone(), move |_, _| {
-        runs.lock().unwrap().push(name.clone());
+        called_names.lock().unwrap().push(name.clone());
         Ok(ToolResult::text("ran"))
     })
 }
 
 #[tokio::test]
-async fn tools_of_a_playbook_cannot_be_called_by_other_tools() {
-    let runs = Arc::default();
+async fn locked_tools_of_a_playbook_cannot_be_called_by_other_tools() {
+    let called_names = Arc::default();
     let playbook = Playbook::new()
-        .with_tool(logging_tool("search", &runs))
-        .with_locked_tool(logging_tool("publish", &runs), Unlock::by("search"));
+        .with_tool(recording_tool("search", &called_names))
+        .with_locked_tool(recording_tool("publish", &called_names), Unlock::by("search"));
     let steps = [
         through("free"),
         through("publish"),
@@ -72,35 +74,41 @@ async fn tools_of_a_playbook_cannot_be_called_by_other_tools() {
         reply("ok"),
     ];
     let (builder, _) = TestModel::playing(steps);
-    let tools = [Relay::tool(), logging_tool("free", &runs)];
+    let tools = [Relay::tool(), recording_tool("free", &called_names)];
     let outcome = builder.tools(tools).playbook(playbook).run("go").await.unwrap();
     let results = tool_results(&outcome.history);
     assert_eq!(results[0], "ran");
-    assert_eq!(results[1], "no: unknown-tool", "a guarded tool is hidden");
-    assert_eq!(results[2], "ran", "an unguarded tool can be called");
+    assert_eq!(
+        results[1], "error: unknown-tool",
+        "a locked tool is hidden from other tools"
+    );
+    assert_eq!(
+        results[2], "ran",
+        "a tool of the playbook without a condition can be called"
+    );
     assert!(
         results[3].contains("call `search` first"),
-        "only a call of the model unlocks: {}",
+        "only a call by the model unlocks a tool: {}",
         results[3]
     );
     assert_eq!(
         results[4..],
-        ["ran", "no: unknown-tool", "ran"],
-        "an unlocked tool is still reserved for the model"
+        ["ran", "error: unknown-tool", "ran"],
+        "other tools cannot call an unlocked tool either"
     );
-    assert_eq!(*runs.lock().unwrap(), ["free", "search", "search", "publish"]);
+    assert_eq!(*called_names.lock().unwrap(), ["free", "search", "search", "publish"]);
 }
 
 #[tokio::test]
 async fn tools_of_a_state_machine_cannot_be_called_by_other_tools() {
-    let runs = Arc::default();
+    let called_names = Arc::default();
     let machine = StateMachine::builder()
         .initial("draft")
         .in_state("draft")
-        .tool(logging_tool("confirm", &runs))
+        .tool(recording_tool("confirm", &called_names))
         .transitions_to("confirmed")
         .in_state("confirmed")
-        .tool(logging_tool("ship", &runs))
+        .tool(recording_tool("ship", &called_names))
         .build()
         .unwrap();
     let steps = [
@@ -120,8 +128,8 @@ async fn tools_of_a_state_machine_cannot_be_called_by_other_tools() {
         .await
         .unwrap();
     let results = tool_results(&outcome.history);
-    assert_eq!(results[..2], ["no: unknown-tool", "no: unknown-tool"]);
+    assert_eq!(results[..2], ["error: unknown-tool", "error: unknown-tool"]);
     assert!(results[2].contains("the state is `draft`"), "{}", results[2]);
-    assert_eq!(results[3..], ["ran", "no: unknown-tool", "ran"]);
-    assert_eq!(*runs.lock().unwrap(), ["confirm", "ship"]);
+    assert_eq!(results[3..], ["ran", "error: unknown-tool", "ran"]);
+    assert_eq!(*called_names.lock().unwrap(), ["confirm", "ship"]);
 }

@@ -1,10 +1,9 @@
 //! Events of nested calls.
 
 use super::*;
-use toolwit_core::ErrorKind;
-use toolwit_core::{ToolDefinition, ToolId};
+use toolwit_core::{ErrorKind, ToolDefinition, ToolId};
 
-/// Calls the tools of its arguments in order and returns the outcome of the last call.
+/// A tool whose arguments map tool ids to arguments. It calls these tools in order and returns the result of the last call.
 struct Caller(ToolDefinition);
 
 impl Caller {
@@ -66,7 +65,10 @@ async fn nested_calls_emit_events_in_order_without_their_contents() {
     let (builder, model) = TestModel::playing([call([("outer", arguments)]), reply("ok")]);
     let tools = [Caller::named("outer"), Caller::named("inner"), echo("look"), failing];
     builder.tools(tools).run("go").await.unwrap();
-    let started = |number: u32, caller: &str, tool: &str| json!({"event": "nested_call_started", "id": "1-0", "number": number, "caller": caller, "tool": tool});
+    let started = |number: u32, caller: &str, tool: &str| {
+        let event = "nested_call_started";
+        json!({"event": event, "id": "1-0", "number": number, "caller": caller, "tool": tool})
+    };
     let finished = |number: u32, tool: &str, kind: Value| {
         let is_error = !kind.is_null();
         json!({"event": "nested_call_finished", "id": "1-0", "number": number, "tool": tool, "is_error": is_error,
@@ -90,8 +92,8 @@ async fn nested_calls_emit_events_in_order_without_their_contents() {
 }
 
 #[tokio::test]
-async fn a_nested_call_of_a_cancelled_call_emits_its_end() {
-    let endless = NativeTool::new("wait", "Waits.", json!({"type": "object"}), |_, _| async {
+async fn a_nested_call_that_is_cancelled_emits_its_end() {
+    let wait = NativeTool::new("wait", "Waits.", json!({"type": "object"}), |_, _| async {
         std::future::pending::<Result<ToolResult, ToolError>>().await
     });
     let (builder, model) = TestModel::playing([call([("outer", json!({"native#wait": {}}))])]);
@@ -103,19 +105,19 @@ async fn a_nested_call_of_a_cancelled_call_emits_its_end() {
         }
     });
     let mut conversation = builder
-        .tools([Caller::named("outer"), Arc::new(endless.unwrap())])
+        .tools([Caller::named("outer"), Arc::new(wait.unwrap())])
         .build()
         .unwrap();
     conversation.turn("go").cancel(cancel).run().await.unwrap_err();
     let events = events.lock().unwrap();
-    let has_ended = events
+    let is_cancelled = events
         .iter()
         .any(|event| matches!(event, Event::NestedCallFinished { kind, .. } if *kind == Some(ErrorKind::Cancelled)));
-    assert!(has_ended, "{events:?}");
+    assert!(is_cancelled, "{events:?}");
 }
 
 #[tokio::test]
-async fn a_resume_ignores_nested_calls() {
+async fn events_of_nested_calls_do_not_change_a_resumed_conversation() {
     let steps = || [call([("outer", json!({"native#look": {}}))]), reply("ok")];
     let (builder, model) = TestModel::playing(steps());
     let tools = || [Caller::named("outer"), echo("look")];
@@ -130,7 +132,7 @@ async fn a_resume_ignores_nested_calls() {
         .iter()
         .map(|line| serde_json::from_str::<Event>(line).unwrap())
         .collect::<Vec<_>>();
-    assert_eq!(events, model.events(), "a trace preserves the events");
+    assert_eq!(events, model.events(), "the events are unchanged after serialization");
     let (builder, _) = TestModel::playing([reply("again")]);
     let resumed = builder
         .tools(tools())

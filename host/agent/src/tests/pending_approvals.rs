@@ -1,24 +1,20 @@
-//! Approval questions that outlive the process of their run.
+//! Approval questions that are still pending after the process of their run has ended.
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::agency;
+use super::approvals::{PassedContext, agency};
+use super::journal::session_id;
 use super::*;
 use crate::{
-    Journal, JournalError, JournalStore, MemoryJournalStore, PendingApproval, RecordedApprovalRequest, SessionId,
-    TraceEntry,
+    Journal, JournalError, JournalStore, MemoryJournalStore, PendingApproval, RecordedApprovalRequest, TraceEntry,
 };
 use toolwit_core::{
     Approval, ApprovalAnswer, ApprovalBasis, ApprovalPolicy, ApprovalRequest, Approvals, Approver, CallAccess,
     EffectClass, ToolDefinition, ToolExt,
 };
 
-fn id() -> SessionId {
-    "s".parse().unwrap()
-}
-
-/// An approver that signals each question and never answers.
+/// An approver that notifies the test of each question and never answers.
 struct SilentApprover(Arc<Notify>);
 
 #[async_trait]
@@ -29,12 +25,12 @@ impl Approver for SilentApprover {
     }
 }
 
-/// Returns the tool `pay`, and the amounts that its calls paid.
-fn pay() -> (Arc<dyn Tool>, Arc<Mutex<Vec<i64>>>) {
+/// Returns the tool `pay`, and the list to which its calls append the paid amounts.
+fn pay_tool() -> (Arc<dyn Tool>, Arc<Mutex<Vec<i64>>>) {
     let amounts = Arc::new(Mutex::new(Vec::new()));
-    let paid = amounts.clone();
+    let paid_amounts = amounts.clone();
     let pay = tool("pay", move |arguments, _| {
-        paid.lock().unwrap().extend(arguments["amount"].as_i64());
+        paid_amounts.lock().unwrap().extend(arguments["amount"].as_i64());
         Ok(ToolResult::text("paid"))
     });
     (pay, amounts)
@@ -47,51 +43,54 @@ fn approvals(approver: impl Approver + 'static) -> Approvals {
 /// Returns the store of a run that was suspended while a call waited for its approval.
 async fn suspended_store() -> MemoryJournalStore {
     let store = MemoryJournalStore::new();
-    let asked = Arc::new(Notify::new());
+    let question_asked = Arc::new(Notify::new());
     let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("never")]);
-    let (pay, amounts) = pay();
-    let journal = Journal::create(&store, &id()).await.unwrap();
-    let builder = builder.tools([pay]).approvals(approvals(SilentApprover(asked.clone())));
+    let (pay, amounts) = pay_tool();
+    let journal = Journal::create(&store, &session_id()).await.unwrap();
+    let builder = builder
+        .tools([pay])
+        .approvals(approvals(SilentApprover(question_asked.clone())));
     let mut conversation = builder.journal(journal).build().unwrap();
     let suspension = conversation.suspension().unwrap();
-    let suspended = async {
-        asked.notified().await;
+    let suspend = async {
+        question_asked.notified().await;
         suspension.suspend().await
     };
     tokio::select! {
-        ended = conversation.run("pay") => panic!("the run does not wait: {ended:?}"),
-        suspended = suspended => suspended.unwrap(),
+        result = conversation.run("pay") => panic!("the run does not wait for the approval: {result:?}"),
+        suspended = suspend => suspended.unwrap(),
     }
     drop(conversation);
     assert!(amounts.lock().unwrap().is_empty());
     store
 }
 
-/// Opens the session as another process would.
+/// Opens the session in a new conversation, as another process would. Returns the conversation and the amounts that it
+/// pays.
 async fn reopen(store: &MemoryJournalStore, approver: impl Approver + 'static) -> (Conversation, Arc<Mutex<Vec<i64>>>) {
     let (builder, _) = TestModel::playing([reply("done")]);
-    let (pay, amounts) = pay();
-    let journal = Journal::open(store, &id()).await.unwrap();
+    let (pay, amounts) = pay_tool();
+    let journal = Journal::open(store, &session_id()).await.unwrap();
     let builder = builder.tools([pay]).approvals(approvals(approver));
     (builder.journal(journal).build().unwrap(), amounts)
 }
 
-fn pending(conversation: &Conversation) -> Vec<RecordedApprovalRequest> {
+fn pending_requests(conversation: &Conversation) -> Vec<RecordedApprovalRequest> {
     let run = conversation.interrupted_run();
     run.map_or_else(Vec::new, |run| run.pending_approvals().to_vec())
 }
 
 #[tokio::test]
-async fn a_question_is_pending_in_another_process_and_its_answer_decides() {
+async fn a_pending_question_is_asked_again_in_another_process_and_the_answer_decides() {
     for is_approved in [true, false] {
         let store = suspended_store().await;
-        let entries = store.entries(&id()).await.unwrap();
-        let is_end = |entry: &TraceEntry| matches!(entry.event, Event::Finished { .. });
-        assert!(!entries.iter().any(is_end), "the run has not ended");
-        let asked_again = Arc::new(Mutex::new(Vec::new()));
-        let requests = asked_again.clone();
+        let entries = store.entries(&session_id()).await.unwrap();
+        let is_run_end = |entry: &TraceEntry| matches!(entry.event, Event::Finished { .. });
+        assert!(!entries.iter().any(is_run_end), "the run has not ended");
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let recorded_requests = requests.clone();
         let approver = move |request: &ApprovalRequest| {
-            requests.lock().unwrap().push(request.clone());
+            recorded_requests.lock().unwrap().push(request.clone());
             if is_approved {
                 return Approval::Approved;
             }
@@ -99,7 +98,7 @@ async fn a_question_is_pending_in_another_process_and_its_answer_decides() {
             Approval::Denied { reason }
         };
         let (mut conversation, amounts) = reopen(&store, approver).await;
-        let questions = pending(&conversation);
+        let questions = pending_requests(&conversation);
         assert_eq!(questions.len(), 1);
         assert_eq!(questions[0].arguments["amount"], 5);
         let resumed = conversation
@@ -114,9 +113,9 @@ async fn a_question_is_pending_in_another_process_and_its_answer_decides() {
         assert!(is_approved || result.contains("too much"), "{result}");
         assert_valid(conversation.history());
         {
-            let repeated = asked_again.lock().unwrap();
-            assert_eq!(repeated.len(), 1, "asked once");
-            let (question, request) = (&questions[0], &repeated[0]);
+            let requests = requests.lock().unwrap();
+            assert_eq!(requests.len(), 1, "the approver is asked once");
+            let (question, request) = (&questions[0], &requests[0]);
             assert_eq!((&question.id, &question.digest), (&request.id, &request.digest));
             assert_eq!(question.arguments, request.arguments);
         }
@@ -128,47 +127,47 @@ async fn a_question_is_pending_in_another_process_and_its_answer_decides() {
 }
 
 #[tokio::test]
-async fn a_question_is_stored_while_it_waits() {
+async fn a_question_is_stored_before_it_is_answered() {
     let store = MemoryJournalStore::new();
-    let asked = Arc::new(Notify::new());
+    let question_asked = Arc::new(Notify::new());
     let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("never")]);
-    let journal = Journal::create(&store, &id()).await.unwrap();
+    let journal = Journal::create(&store, &session_id()).await.unwrap();
     let builder = builder
-        .tools([pay().0])
-        .approvals(approvals(SilentApprover(asked.clone())));
+        .tools([pay_tool().0])
+        .approvals(approvals(SilentApprover(question_asked.clone())));
     let mut conversation = builder.journal(journal).build().unwrap();
     let is_question = |entry: &TraceEntry| matches!(entry.event, Event::ApprovalRequested(_));
-    let stored = async {
-        asked.notified().await;
-        // The process may be killed at any time from now on.
-        while !store.entries(&id()).await.unwrap().iter().any(is_question) {
+    let wait_until_stored = async {
+        question_asked.notified().await;
+        // The process may be killed while the approver decides, so the journal must store the question now.
+        while !store.entries(&session_id()).await.unwrap().iter().any(is_question) {
             tokio::task::yield_now().await;
         }
     };
     tokio::select! {
-        ended = conversation.run("pay") => panic!("the run does not wait: {ended:?}"),
-        () = stored => {}
+        result = conversation.run("pay") => panic!("the run does not wait for the approval: {result:?}"),
+        () = wait_until_stored => {}
     }
 }
 
 #[tokio::test]
-async fn nothing_begins_after_a_suspension() {
+async fn a_run_after_a_suspension_fails_and_records_nothing() {
     let store = MemoryJournalStore::new();
     let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("never")]);
-    let (pay, amounts) = pay();
-    let journal = Journal::create(&store, &id()).await.unwrap();
+    let (pay, amounts) = pay_tool();
+    let journal = Journal::create(&store, &session_id()).await.unwrap();
     let mut conversation = builder.tools([pay]).journal(journal).build().unwrap();
     conversation.suspension().unwrap().suspend().await.unwrap();
-    let ended = conversation.run("pay").await.unwrap_err();
-    assert!(ended.report().message.contains("suspended"), "{}", ended.report());
+    let error = conversation.run("pay").await.unwrap_err();
+    assert!(error.report().message.contains("suspended"), "{}", error.report());
     assert!(amounts.lock().unwrap().is_empty());
-    assert!(store.entries(&id()).await.unwrap().is_empty());
+    assert!(store.entries(&session_id()).await.unwrap().is_empty());
 }
 
 /// Waits until the session has an unanswered question, and returns the question.
 async fn wait_for_question(store: &MemoryJournalStore) -> PendingApproval {
     loop {
-        let pending = store.pending_approvals(&id()).await.unwrap();
+        let pending = store.pending_approvals(&session_id()).await.unwrap();
         match pending.into_iter().find(|pending| pending.answer.is_none()) {
             Some(pending) => return pending,
             None => tokio::task::yield_now().await,
@@ -176,18 +175,18 @@ async fn wait_for_question(store: &MemoryJournalStore) -> PendingApproval {
     }
 }
 
-/// Returns the bases of the decisions about the calls of a session.
-async fn bases(store: &MemoryJournalStore) -> Vec<ApprovalBasis> {
-    let entries = store.entries(&id()).await.unwrap();
-    let decided = entries.into_iter().filter_map(|entry| match entry.event {
-        Event::ApprovalDecided(decided) => Some(decided.basis),
+/// Returns the basis of each approval decision in a session.
+async fn decision_bases(store: &MemoryJournalStore) -> Vec<ApprovalBasis> {
+    let entries = store.entries(&session_id()).await.unwrap();
+    let bases = entries.into_iter().filter_map(|entry| match entry.event {
+        Event::ApprovalDecided(decision) => Some(decision.basis),
         _ => None,
     });
-    decided.collect()
+    bases.collect()
 }
 
 #[tokio::test]
-async fn another_process_answers_while_the_run_waits() {
+async fn a_stored_answer_decides_while_the_run_waits() {
     let edit = json!({"amount": 3}).as_object().unwrap().clone();
     let answers = [
         (Approval::Approved, vec![5]),
@@ -202,8 +201,8 @@ async fn another_process_answers_while_the_run_waits() {
     for (approval, expected) in answers {
         let store = MemoryJournalStore::new();
         let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("done")]);
-        let (pay, amounts) = pay();
-        let journal = Journal::create(&store, &id()).await.unwrap();
+        let (pay, amounts) = pay_tool();
+        let journal = Journal::create(&store, &session_id()).await.unwrap();
         let builder = builder
             .tools([pay])
             .approvals(approvals(SilentApprover(Arc::default())));
@@ -211,54 +210,58 @@ async fn another_process_answers_while_the_run_waits() {
         let answering = async {
             let number = wait_for_question(&store).await.number;
             store
-                .answer_approval(&id(), number, approval.clone().into())
+                .answer_approval(&session_id(), number, approval.clone().into())
                 .await
                 .unwrap();
-            let second = store.answer_approval(&id(), number, Approval::Approved.into()).await;
+            let second = store
+                .answer_approval(&session_id(), number, Approval::Approved.into())
+                .await;
             assert!(matches!(second, Err(JournalError::Answered(..))), "{second:?}");
         };
         let (outcome, ()) = tokio::join!(conversation.run("pay"), answering);
         assert_eq!(outcome.unwrap().text(), "done");
         assert_eq!(*amounts.lock().unwrap(), expected);
-        assert_eq!(bases(&store).await, [ApprovalBasis::Stored]);
-        assert!(store.pending_approvals(&id()).await.unwrap().is_empty());
+        assert_eq!(decision_bases(&store).await, [ApprovalBasis::Stored]);
+        assert!(store.pending_approvals(&session_id()).await.unwrap().is_empty());
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_after_the_approver_does_not_count() {
+async fn a_stored_answer_after_the_decision_of_the_approver_is_refused() {
     let store = MemoryJournalStore::new();
     let (builder, _) = TestModel::playing([call([("pay", json!({"amount": 5}))]), reply("done")]);
-    let (pay, amounts) = pay();
-    let journal = Journal::create(&store, &id()).await.unwrap();
+    let (pay, amounts) = pay_tool();
+    let journal = Journal::create(&store, &session_id()).await.unwrap();
     /// Denies the call when the test notifies it.
     struct NotifiedApprover(Arc<Notify>);
     #[async_trait]
     impl Approver for NotifiedApprover {
         async fn approve(&self, _: ApprovalRequest, _: &ToolContext) -> ApprovalAnswer {
             self.0.notified().await;
-            let reason = "the person was first".to_owned();
+            let reason = "the approver decided first".to_owned();
             Approval::Denied { reason }.into()
         }
     }
-    let (decide, decision) = (Arc::new(Notify::new()), Arc::new(Mutex::new(None)));
+    let (decide, has_decided) = (Arc::new(Notify::new()), Arc::new(Mutex::new(false)));
     let builder = builder
         .tools([pay])
         .approvals(approvals(NotifiedApprover(decide.clone())));
-    let recorded_decision = decision.clone();
+    let observed_decision = has_decided.clone();
     let builder = builder.observer(move |event: &Event, _: &Origin| {
         if matches!(event, Event::ApprovalDecided(_)) {
-            *recorded_decision.lock().unwrap() = Some(());
+            *observed_decision.lock().unwrap() = true;
         }
     });
     let mut conversation = builder.journal(journal).build().unwrap();
     let answering = async {
         let number = wait_for_question(&store).await.number;
         decide.notify_one();
-        while decision.lock().unwrap().is_none() {
+        while !*has_decided.lock().unwrap() {
             tokio::task::yield_now().await;
         }
-        let late = store.answer_approval(&id(), number, Approval::Approved.into()).await;
+        let late = store
+            .answer_approval(&session_id(), number, Approval::Approved.into())
+            .await;
         assert!(
             matches!(late, Err(JournalError::Answered(..) | JournalError::NotPending(..))),
             "{late:?}"
@@ -267,46 +270,49 @@ async fn an_answer_that_comes_after_the_approver_does_not_count() {
     let (outcome, ()) = tokio::join!(conversation.run("pay"), answering);
     outcome.unwrap();
     assert!(amounts.lock().unwrap().is_empty());
-    assert_eq!(bases(&store).await, [ApprovalBasis::Approver]);
+    assert_eq!(decision_bases(&store).await, [ApprovalBasis::Approver]);
 }
 
 // attack: M4
 #[tokio::test]
 async fn a_stored_answer_is_used_by_the_next_process_for_exactly_its_call() {
-    for has_changed in [false, true] {
+    for is_reclassified in [false, true] {
         let store = suspended_store().await;
         let pending = wait_for_question(&store).await;
         store
-            .answer_approval(&id(), pending.number, Approval::Approved.into())
+            .answer_approval(&session_id(), pending.number, Approval::Approved.into())
             .await
             .unwrap();
         let (builder, _) = TestModel::playing([reply("done")]);
-        let (pay, amounts) = pay();
-        let pay = if has_changed {
-            // With another effect class, the call is not the one that was approved.
+        let (pay, amounts) = pay_tool();
+        let pay = if is_reclassified {
+            // The stored approval does not apply to a call with another effect class.
             let class = EffectClass::Idempotent;
             Arc::new(ReclassifiedTool(pay, class)) as Arc<dyn Tool>
         } else {
             pay
         };
-        let asked = Arc::new(Mutex::new(0));
-        let count = asked.clone();
+        let question_count = Arc::new(Mutex::new(0));
+        let counter = question_count.clone();
         let approver = move |_: &ApprovalRequest| {
-            *count.lock().unwrap() += 1;
+            *counter.lock().unwrap() += 1;
             let reason = "no".to_owned();
             Approval::Denied { reason }
         };
-        let journal = Journal::open(&store, &id()).await.unwrap();
+        let journal = Journal::open(&store, &session_id()).await.unwrap();
         let builder = builder.tools([pay]).approvals(approvals(approver));
         let mut conversation = builder.journal(journal).build().unwrap();
         let resumed = conversation.resume_run(CancellationToken::new()).await;
         assert_eq!(resumed.unwrap().unwrap().text(), "done");
-        let expected = if has_changed { (vec![], 1) } else { (vec![5], 0) };
-        assert_eq!((amounts.lock().unwrap().clone(), *asked.lock().unwrap()), expected);
+        let expected = if is_reclassified { (vec![], 1) } else { (vec![5], 0) };
+        assert_eq!(
+            (amounts.lock().unwrap().clone(), *question_count.lock().unwrap()),
+            expected
+        );
     }
 }
 
-/// A tool with another effect class.
+/// A decorator that changes the effect class of a tool.
 struct ReclassifiedTool(Arc<dyn Tool>, EffectClass);
 
 #[async_trait]
@@ -327,7 +333,7 @@ impl Tool for ReclassifiedTool {
 }
 
 #[tokio::test]
-async fn questions_of_nested_calls_are_answered_by_another_process_while_they_wait() {
+async fn a_stored_answer_decides_a_nested_call_while_the_run_waits() {
     for is_agent in [false, true] {
         let store = MemoryJournalStore::new();
         let arguments = if is_agent {
@@ -337,13 +343,13 @@ async fn questions_of_nested_calls_are_answered_by_another_process_while_they_wa
         };
         let outer = call([("clerk", arguments)]);
         let (builder, _) = TestModel::playing([outer, reply("done")]);
-        let (pay, amounts) = pay();
-        let journal = Journal::create(&store, &id()).await.unwrap();
+        let (pay, amounts) = pay_tool();
+        let journal = Journal::create(&store, &session_id()).await.unwrap();
         let builder = if is_agent {
             let (_, inner) = TestModel::playing([call([("pay", json!({"amount": 7}))]), reply("paid")]);
             builder.tool(AgenticTool::new("clerk", "Pays.").with_model(inner).with_tools([pay]))
         } else {
-            let clerk: Arc<dyn Tool> = Arc::new(agency(false).with_name("clerk"));
+            let clerk: Arc<dyn Tool> = Arc::new(agency(PassedContext::Received).with_name("clerk"));
             builder.tools([pay, clerk])
         };
         let builder = builder.approvals(approvals(SilentApprover(Arc::default())));
@@ -352,7 +358,10 @@ async fn questions_of_nested_calls_are_answered_by_another_process_while_they_wa
             let pending = wait_for_question(&store).await;
             assert_eq!(pending.question.callers.len(), 1);
             let approved = Approval::Approved.into();
-            store.answer_approval(&id(), pending.number, approved).await.unwrap();
+            store
+                .answer_approval(&session_id(), pending.number, approved)
+                .await
+                .unwrap();
         };
         let (outcome, ()) = tokio::join!(conversation.run("go"), answering);
         outcome.unwrap();

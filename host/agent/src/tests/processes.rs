@@ -4,12 +4,12 @@ use super::*;
 use crate::model::{ChatModel, Cost, DescribedModel, ModelChoice, Models, Price};
 use toolwit_core::ErrorKind;
 
-/// Returns the step with this number of input and output tokens.
-fn costing(step: Step, input: u64, output: u64) -> Step {
-    changed(step, move |response| response.usage = TokenUsage::new(input, 0, output))
+/// Returns a step whose response reports these numbers of input and output tokens.
+fn with_tokens(step: Step, input: u64, output: u64) -> Step {
+    edit_response(step, move |response| response.usage = TokenUsage::new(input, 0, output))
 }
 
-/// Returns a nested agent that plays steps.
+/// Returns an agent whose model plays these steps, and the model.
 fn agent(name: &str, steps: impl IntoIterator<Item = Step>) -> (AgenticTool, TestModel) {
     let (_, model) = TestModel::playing(steps);
     (AgenticTool::new(name, "Works.").with_model(model.clone()), model)
@@ -21,25 +21,25 @@ fn task() -> Value {
 
 // accept: 100, accept: 140, accept: 144
 #[tokio::test]
-async fn a_tool_reads_the_actions_of_its_process() {
-    let recorded = Arc::new(Mutex::new(None));
-    let sink = recorded.clone();
-    let ask = tool("ask", move |_, context| {
+async fn a_tool_reads_its_process_and_the_process_records_actions_and_usage() {
+    let read_fields = Arc::new(Mutex::new(None));
+    let fields = read_fields.clone();
+    let look = tool("look", move |_, context| {
         let process = Process::of(&context)?;
-        *sink.lock().unwrap() = Some((process.id().to_owned(), process.status(), process.goal()));
-        Ok(ToolResult::text("asked"))
+        *fields.lock().unwrap() = Some((process.id().to_owned(), process.status(), process.goal()));
+        Ok(ToolResult::text("done"))
     });
     let bad = tool("bad", |_, _| Ok(ToolResult::error("no")));
     let steps = [
-        costing(call([("ask", json!({})), ("bad", json!({}))]), 10, 5),
-        costing(reply("Done."), 20, 5),
+        with_tokens(call([("look", json!({})), ("bad", json!({}))]), 10, 5),
+        with_tokens(reply("Done."), 20, 5),
     ];
     let (builder, _) = TestModel::playing(steps);
-    let mut conversation = builder.tools([ask, bad]).build().unwrap();
+    let mut conversation = builder.tools([look, bad]).build().unwrap();
     assert_eq!(conversation.process().status(), ProcessStatus::Ready);
     conversation.run("find it").await.unwrap();
     let process = conversation.process();
-    let (id, status, goal) = recorded.lock().unwrap().take().unwrap();
+    let (id, status, goal) = read_fields.lock().unwrap().take().unwrap();
     assert_eq!(
         (id.as_str(), status, goal.as_deref()),
         (process.id(), ProcessStatus::Running, Some("find it"))
@@ -51,22 +51,22 @@ async fn a_tool_reads_the_actions_of_its_process() {
         .into_iter()
         .map(|action| (action.name.to_string(), action.is_error))
         .collect();
-    assert_eq!(actions, [("ask".to_owned(), false), ("bad".to_owned(), true)]);
-    assert_eq!(process.tool_usage().values().map(|used| used.errors).sum::<u64>(), 1);
+    assert_eq!(actions, [("look".to_owned(), false), ("bad".to_owned(), true)]);
+    assert_eq!(process.tool_usage().values().map(|usage| usage.errors).sum::<u64>(), 1);
     assert_eq!(
         process.model_usage()[&(ModelUsageKind::Chat, "test".to_owned())].invocations,
         2
     );
-    let outside = Process::of(&ToolContext::new()).err().unwrap();
-    assert_eq!(outside.report().kind, ErrorKind::ToolUnavailable);
+    let error = Process::of(&ToolContext::new()).err().unwrap();
+    assert_eq!(error.report().kind, ErrorKind::ToolUnavailable);
 }
 
 // accept: 100
 #[tokio::test]
-async fn a_cost_budget_requires_a_price_and_ends_the_process() {
+async fn a_cost_budget_ends_every_run_of_the_process() {
     let steps = [
-        costing(call([("look", json!({}))]), 1_000_000, 0),
-        costing(reply("Never."), 1, 1),
+        with_tokens(call([("look", json!({}))]), 1_000_000, 0),
+        with_tokens(reply("Never."), 1, 1),
     ];
     let (_, model) = TestModel::playing(steps);
     let priced = DescribedModel::new(model.clone()).with_price(Price::per_million(2.0, 8.0));
@@ -96,8 +96,8 @@ async fn a_cost_budget_requires_a_price_and_ends_the_process() {
 
 // accept: 65
 #[tokio::test]
-async fn the_limit_of_a_nested_agent_stops_only_the_agent() {
-    let (nested, inner) = agent("agent", [costing(call([("look", json!({}))]), 100, 0)]);
+async fn the_budget_of_a_nested_agent_stops_only_this_agent() {
+    let (nested, inner) = agent("agent", [with_tokens(call([("look", json!({}))]), 100, 0)]);
     let nested = nested
         .with_budget(Budget {
             tokens_max: Some(100),
@@ -113,24 +113,24 @@ async fn the_limit_of_a_nested_agent_stops_only_the_agent() {
     assert_eq!(inner.request_count(), 1);
     assert_eq!(
         outcome.usage.tokens.input_tokens, 100,
-        "its usage is charged to the outer run"
+        "the usage of the agent is charged to the outer run"
     );
 }
 
 // accept: 65, accept: 133
 #[tokio::test]
 async fn a_budget_exhausted_in_a_nested_agent_stops_all_outer_agents() {
-    let (deepest, inner) = agent(
+    let (deepest, deepest_model) = agent(
         "deepest",
         [
-            costing(call([("look", json!({}))]), 60, 0),
-            costing(call([("look", json!({}))]), 60, 0),
+            with_tokens(call([("look", json!({}))]), 60, 0),
+            with_tokens(call([("look", json!({}))]), 60, 0),
         ],
     );
     let deepest = deepest.with_tool(echo("look"));
     let (middle, middle_model) = agent("middle", [call([("deepest", task())])]);
     let middle = middle.with_tool(deepest);
-    let (builder, outer) = TestModel::playing([call([("middle", task()), ("look", json!({}))])]);
+    let (builder, outer_model) = TestModel::playing([call([("middle", task()), ("look", json!({}))])]);
     let mut conversation = builder
         .tool(middle)
         .tools([echo("look")])
@@ -147,9 +147,9 @@ async fn a_budget_exhausted_in_a_nested_agent_stops_all_outer_agents() {
     );
     assert_eq!(
         (
-            inner.request_count(),
+            deepest_model.request_count(),
             middle_model.request_count(),
-            outer.request_count()
+            outer_model.request_count()
         ),
         (2, 1, 1)
     );
@@ -160,8 +160,8 @@ async fn a_budget_exhausted_in_a_nested_agent_stops_all_outer_agents() {
 
 // accept: 65
 #[tokio::test]
-async fn the_limit_of_a_run_includes_nested_agents() {
-    let (nested, _) = agent("agent", [costing(reply("42"), 90, 20)]);
+async fn the_token_limit_of_a_run_includes_the_tokens_of_nested_agents() {
+    let (nested, _) = agent("agent", [with_tokens(reply("42"), 90, 20)]);
     let (builder, model) = TestModel::playing([call([("agent", task())])]);
     let limits = LoopLimits {
         tokens_max: Some(100),
@@ -177,6 +177,34 @@ async fn the_limit_of_a_run_includes_nested_agents() {
         .unwrap_err();
     assert!(matches!(error.failure, RunFailure::TokenLimit { max: 100, used: 110 }));
     assert_eq!(model.request_count(), 1);
+}
+
+#[tokio::test]
+async fn the_usage_of_agents_in_an_earlier_process_counts_towards_the_budget() {
+    let (store, session) = (crate::MemoryJournalStore::new(), super::journal::session_id());
+    let journal = crate::Journal::create(&store, &session).await.unwrap();
+    let (nested, _) = agent("agent", [with_tokens(reply("42"), 60, 20)]);
+    let steps = [
+        with_tokens(call([("agent", task())]), 10, 0),
+        with_tokens(reply("42"), 10, 0),
+    ];
+    let (builder, _) = TestModel::playing(steps);
+    let mut first = builder.tool(nested).journal(journal).build().unwrap();
+    first.run("go").await.unwrap();
+    drop(first);
+
+    let journal = crate::Journal::open(&store, &session).await.unwrap();
+    let (nested, _) = agent("agent", []);
+    let (builder, model) = TestModel::playing([reply("again")]);
+    let budget = Budget {
+        tokens_max: Some(100),
+        ..Budget::default()
+    };
+    let mut second = builder.tool(nested).budget(budget).journal(journal).build().unwrap();
+    assert_eq!(second.process().tokens(), TokenUsage::new(80, 0, 20));
+    let refused = second.run("go").await.unwrap_err();
+    assert!(matches!(refused.failure, RunFailure::TokenLimit { .. }), "{refused}");
+    assert_eq!(model.request_count(), 0);
 }
 
 // accept: 144
@@ -199,12 +227,12 @@ async fn calls_are_charged_to_every_outer_budget() {
     assert_eq!(
         (outcome.text(), inner.request_count()),
         ("Enough.", 2),
-        "an answer is possible without remaining calls"
+        "the model may still answer after the last call"
     );
     assert_eq!(
         conversation.process().calls(),
         3,
-        "the call of the agent and its two calls"
+        "the call of the agent and the two calls that the agent made"
     );
     let error = conversation.run("again").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::CallLimit { max: 3 }), "{error}");
@@ -220,7 +248,7 @@ async fn the_time_budget_of_a_process_ends_its_nested_agents() {
         "",
         json!({"type": "object"}),
         |_, context: ToolContext| async move {
-            context.cancel().cancelled().await;
+            context.cancel_token().cancelled().await;
             Ok(ToolResult::text("stopped"))
         },
     );
@@ -249,10 +277,10 @@ async fn the_time_budget_of_a_process_ends_its_nested_agents() {
 // accept: 141
 #[tokio::test]
 async fn agents_choose_among_the_models_of_the_conversation() {
-    let play = |step: Step| TestModel::playing([step]).1;
-    let (smart, plain) = (play(reply("smart")), play(reply("unused")));
+    let model_with = |step: Step| TestModel::playing([step]).1;
+    let (smart, plain) = (model_with(reply("smart")), model_with(reply("unused")));
     let (builder, default_model) = TestModel::playing([
-        call([("thinker", task()), ("helper", task()), ("lost", task())]),
+        call([("thinker", task()), ("helper", task())]),
         reply("helped"),
         reply("Done."),
     ]);
@@ -269,7 +297,7 @@ async fn agents_choose_among_the_models_of_the_conversation() {
         .run("go")
         .await
         .unwrap();
-    assert_eq!(tool_results(&outcome.history)[..2], ["smart", "helped"]);
+    assert_eq!(tool_results(&outcome.history), ["smart", "helped"]);
     assert_eq!(
         (
             smart.request_count(),
@@ -278,9 +306,9 @@ async fn agents_choose_among_the_models_of_the_conversation() {
         ),
         (1, 0, 3)
     );
-    let wrong = AgenticTool::new("lost", "Is lost.").with_model_choice("huge");
+    let agent = AgenticTool::new("agent", "Works.").with_model_choice("huge");
     let arguments = task().as_object().unwrap().clone();
-    let error = wrong.call(arguments, &ToolContext::new()).await.unwrap_err();
+    let error = agent.call(arguments, &ToolContext::new()).await.unwrap_err();
     assert!(error.to_string().contains("`huge`"), "{error}");
     assert_eq!(default_model.name(), "test");
 }

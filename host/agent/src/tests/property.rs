@@ -9,18 +9,18 @@ use super::*;
 use crate::injection::{Injection, InjectionContext};
 use toolwit_core::ToolId;
 
-/// Number of tools that can be added and removed.
-const TOOLS: usize = 8;
+/// The number of tools that an injection can add and remove.
+const TOOL_COUNT: usize = 8;
 
-/// The injection after one call: the tools to add and the tools to remove.
-type Change = (Vec<usize>, Vec<usize>);
+/// The injection after one call: the numbers of the tools to add and to remove.
+type ToolChange = (Vec<usize>, Vec<usize>);
 
-/// The calls of one response, each with the number of its tool (which may not exist), its id and its arguments.
+/// The calls of one response. Each call has the number of a tool, which may not exist, a call id, and raw arguments.
 type Response = Vec<(usize, String, &'static str)>;
 
-fn changes() -> impl Strategy<Value = Vec<Change>> {
-    let few = || prop::collection::vec(0..TOOLS, 0..3);
-    prop::collection::vec((few(), few()), 1..12)
+fn changes() -> impl Strategy<Value = Vec<ToolChange>> {
+    let tool_numbers = || prop::collection::vec(0..TOOL_COUNT, 0..3);
+    prop::collection::vec((tool_numbers(), tool_numbers()), 1..12)
 }
 
 fn turns() -> impl Strategy<Value = Vec<Vec<Response>>> {
@@ -34,7 +34,7 @@ fn turns() -> impl Strategy<Value = Vec<Vec<Response>>> {
         "{\"fail\": true}",
     ]);
     let fields = (
-        0..TOOLS + 2,
+        0..TOOL_COUNT + 2,
         prop::sample::select(vec!["", "a", "b", "call_1"]),
         arguments,
     );
@@ -43,12 +43,12 @@ fn turns() -> impl Strategy<Value = Vec<Vec<Response>>> {
     prop::collection::vec(prop::collection::vec(response, 0..4), 1..4)
 }
 
-fn name(number: usize) -> String {
+fn tool_name(number: usize) -> String {
     format!("tool_{number}")
 }
 
 fn numbered_tool(number: usize) -> Arc<dyn Tool> {
-    tool(&name(number), |arguments, _| {
+    tool(&tool_name(number), |arguments, _| {
         Ok(if arguments.contains_key("fail") {
             ToolResult::error("failed as requested")
         } else {
@@ -57,57 +57,67 @@ fn numbered_tool(number: usize) -> Arc<dyn Tool> {
     })
 }
 
-/// Returns a strategy that returns these changes in order and then repeats them, regardless of the conversation.
-fn scripted(changes: Vec<Change>) -> impl Fn(&InjectionContext<'_>) -> Injection + Send + Sync + 'static {
+/// Returns an injection strategy that makes these changes in order and then repeats them, regardless of the conversation.
+fn scripted_strategy(changes: Vec<ToolChange>) -> impl Fn(&InjectionContext<'_>) -> Injection + Send + Sync + 'static {
     let next = AtomicUsize::new(0);
     move |_| {
         let (add, remove) = &changes[next.fetch_add(1, Ordering::Relaxed) % changes.len()];
         let mut injection = Injection::add(add.iter().map(|number| numbered_tool(*number)).collect());
         injection.merge(Injection::remove(
-            remove.iter().map(|number| ToolId::native(&name(*number))).collect(),
+            remove
+                .iter()
+                .map(|number| ToolId::native(&tool_name(*number)))
+                .collect(),
         ));
         injection
     }
 }
 
-fn respond(response: Response) -> Step {
+/// Returns a step in which the model makes the calls of this response.
+fn response_step(response: Response) -> Step {
     let calls = response
         .iter()
-        .map(|(tool, _, arguments)| (name(*tool), (*arguments).to_owned()))
+        .map(|(tool, _, arguments)| (tool_name(*tool), (*arguments).to_owned()))
         .collect();
-    changed(raw_calls(calls), move |answer| {
-        for (call, (_, id, _)) in answer.tool_calls.iter_mut().zip(response) {
+    edit_response(raw_calls(calls), move |chat_response| {
+        for (call, (_, id, _)) in chat_response.tool_calls.iter_mut().zip(response) {
             call.id = id;
         }
     })
 }
 
-/// Checks that declared tools are only appended within a turn, unless tools are evicted. Also checks that the events
-/// describe exactly the declared tools, and that their number is at most `tools_max`.
-pub(super) fn assert_grows(model: &TestModel, tools_max: usize) {
+/// Checks that declared tools are only appended within a turn, unless tools are evicted. Also checks that the tools
+/// derived from the events are the declared tools, and that at most `tools_max` tools are declared.
+pub(super) fn assert_declared_tools_grow(model: &TestModel, tools_max: usize) {
     let events = model.events();
     let mut previous_position = 0;
     let inferences = events
         .iter()
         .enumerate()
         .filter(|(_, event)| matches!(event, Event::IterationStarted { .. }));
-    let mut before: Option<RecordedRequest> = None;
+    let mut previous_request: Option<RecordedRequest> = None;
     for (inference, (position, _)) in inferences.enumerate() {
         let request = model.request(inference);
         let visible: Vec<_> = visible_tools(&events[..position])
             .iter()
             .map(ToString::to_string)
             .collect();
-        assert_eq!(request.names, visible, "the events describe the declared tools");
+        assert_eq!(
+            request.names, visible,
+            "the tools derived from the events are the declared tools"
+        );
         assert!(request.names.len() <= tools_max);
-        let may_shrink = |event: &Event| matches!(event, Event::TurnStarted { .. } | Event::ToolsEvicted { .. });
-        let shrinks = events[previous_position..position].iter().any(may_shrink);
-        if let Some(before) = before.filter(|_| !shrinks) {
-            let (before, now) = (before.serialised.join(","), request.serialised.join(","));
-            assert!(now.starts_with(&before), "the prefix is unchanged: {before} {now}");
+        let removes_tools = |event: &Event| matches!(event, Event::TurnStarted { .. } | Event::ToolsEvicted { .. });
+        let may_shrink = events[previous_position..position].iter().any(removes_tools);
+        if let Some(previous) = previous_request.filter(|_| !may_shrink) {
+            let (earlier, now) = (previous.serialised_tools.join(","), request.serialised_tools.join(","));
+            assert!(
+                now.starts_with(&earlier),
+                "the earlier tools are unchanged: {earlier} {now}"
+            );
         }
         previous_position = position;
-        before = Some(request);
+        previous_request = Some(request);
     }
 }
 
@@ -123,7 +133,7 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let steps = turns.iter().flat_map(|turn| {
-            turn.iter().cloned().map(respond).chain([reply("ok")])
+            turn.iter().cloned().map(response_step).chain([reply("ok")])
         });
         let (builder, model) = TestModel::playing(steps.collect::<Vec<_>>());
         let limits = LoopLimits {
@@ -133,7 +143,7 @@ proptest! {
         };
         let mut conversation = builder
             .tools([numbered_tool(0), numbered_tool(1)])
-            .strategy(scripted(changes))
+            .strategy(scripted_strategy(changes))
             .limits(limits)
             .build()
             .unwrap();
@@ -144,6 +154,6 @@ proptest! {
         }
         let call_count: usize = turns.iter().flatten().map(Vec::len).sum();
         prop_assert_eq!(tool_results(conversation.history()).len(), call_count);
-        assert_grows(&model, tools_max);
+        assert_declared_tools_grow(&model, tools_max);
     }
 }

@@ -17,7 +17,7 @@ use toolwit_core::{
 };
 
 /// Returns a tool that counts its calls, and whose result is the number of earlier calls.
-fn counting(name: &str, class: EffectClass, calls: &Arc<AtomicUsize>) -> NativeTool {
+fn counting_tool(name: &str, class: EffectClass, calls: &Arc<AtomicUsize>) -> NativeTool {
     let calls = calls.clone();
     let schema = json!({"type": "object"});
     let tool = NativeTool::new(name, "Counts.", schema, move |_, _| {
@@ -40,11 +40,11 @@ async fn record(builder: ConversationBuilder, model: ScriptedModel) -> String {
 /// Returns a builder with the tools `pay` and `look`. `calls` counts the calls of `pay`.
 fn pay_and_look(calls: &Arc<AtomicUsize>) -> ConversationBuilder {
     Conversation::builder()
-        .tool(counting("pay", EffectClass::Write, calls))
-        .tool(counting("look", EffectClass::Read, &Arc::default()))
+        .tool(counting_tool("pay", EffectClass::Write, calls))
+        .tool(counting_tool("look", EffectClass::Read, &Arc::default()))
 }
 
-fn model() -> ScriptedModel {
+fn scripted_model() -> ScriptedModel {
     ScriptedModel::new()
         .call("pay", json!({}))
         .call("look", json!({}))
@@ -52,9 +52,9 @@ fn model() -> ScriptedModel {
 }
 
 #[tokio::test]
-async fn call_that_changes_something_is_answered_from_the_trace() {
+async fn a_write_is_answered_from_the_trace_and_a_read_runs_again() {
     let calls = Arc::default();
-    let trace = record(pay_and_look(&calls), model()).await;
+    let trace = record(pay_and_look(&calls), scripted_model()).await;
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
     let mut conversation = pay_and_look(&calls).replay(&replay).build().unwrap();
     assert_eq!(conversation.run("Pay.").await.unwrap().text(), "Paid.");
@@ -65,7 +65,7 @@ async fn call_that_changes_something_is_answered_from_the_trace() {
 }
 
 #[tokio::test]
-async fn call_of_a_server_is_answered_from_the_trace_even_if_it_changes_nothing() {
+async fn a_call_of_an_mcp_tool_is_answered_from_the_trace_even_if_it_changes_nothing() {
     let calls = Arc::new(AtomicUsize::default());
     let builder = || {
         let id = ToolId::from_text("mcp:shop#look");
@@ -85,13 +85,13 @@ async fn call_of_a_server_is_answered_from_the_trace_even_if_it_changes_nothing(
 }
 
 #[tokio::test]
-async fn other_result_is_a_difference_and_the_request_with_it_ends_the_replay() {
+async fn a_changed_result_is_a_difference_and_the_next_request_ends_the_replay() {
     let calls = Arc::default();
-    let trace = record(pay_and_look(&calls), model()).await;
+    let trace = record(pay_and_look(&calls), scripted_model()).await;
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
-    let builder = pay_and_look(&calls).tool(counting("look", EffectClass::Read, &Arc::new(AtomicUsize::new(7))));
+    let builder = pay_and_look(&calls).tool(counting_tool("look", EffectClass::Read, &Arc::new(AtomicUsize::new(7))));
     let mut conversation = builder.replay(&replay).build().unwrap();
-    let failed = run_again(&mut conversation, &replay).await.unwrap_err();
+    let error = replay_turns(&mut conversation, &replay).await.unwrap_err();
     let events: Vec<_> = replay
         .differences()
         .into_iter()
@@ -104,41 +104,42 @@ async fn other_result_is_a_difference_and_the_request_with_it_ends_the_replay() 
         replay.recording().entries()[divergence.sequence as usize].sequence,
         divergence.sequence
     );
-    assert!(failed.report().message.contains(&divergence.to_string()), "{failed}");
+    assert!(error.report().message.contains(&divergence.to_string()), "{error}");
 }
 
-/// Runs the recorded turns.
-async fn run_again(conversation: &mut Conversation, replay: &StartedReplay) -> Result<RunOutcome, RunError> {
+/// Runs the recorded turns again.
+async fn replay_turns(conversation: &mut Conversation, replay: &StartedReplay) -> Result<RunOutcome, RunError> {
     conversation.run_replay(replay, CancellationToken::new()).await.unwrap()
 }
 
-/// Replaces a text in the recorded start of the call of `pay`, and returns the divergence of a replay of this trace.
-async fn replay_changed_start(from: &str, to: &str) -> Divergence {
+/// Changes the recorded `tool_started` event of the call of `pay`: replaces the text `from` by `to`. Returns the divergence of
+/// a replay of the changed trace.
+async fn divergence_of_changed_call(from: &str, to: &str) -> Divergence {
     let calls = Arc::default();
-    let trace = record(pay_and_look(&calls), model()).await;
-    let line = trace
+    let trace = record(pay_and_look(&calls), scripted_model()).await;
+    let event_line = trace
         .lines()
         .find(|line| line.contains("\"event\":\"tool_started\""))
         .unwrap();
-    let changed = line.replacen(from, to, 1);
-    assert_ne!(line, changed);
-    let replay = Replay::new(Recording::parse(&trace.replace(line, &changed)).unwrap()).start();
+    let changed_line = event_line.replacen(from, to, 1);
+    assert_ne!(event_line, changed_line);
+    let replay = Replay::new(Recording::parse(&trace.replace(event_line, &changed_line)).unwrap()).start();
     let mut conversation = pay_and_look(&calls).replay(&replay).build().unwrap();
-    let failed = run_again(&mut conversation, &replay).await.unwrap_err();
+    let error = replay_turns(&mut conversation, &replay).await.unwrap_err();
     assert_eq!(
         calls.load(Ordering::Relaxed),
         1,
         "the call ran only in the recorded run"
     );
     let divergence = replay.divergence().unwrap();
-    assert!(failed.report().message.contains(&divergence.to_string()), "{failed}");
+    assert!(error.report().message.contains(&divergence.to_string()), "{error}");
     assert!(replay.differences().is_empty(), "{:?}", replay.differences());
     divergence
 }
 
 #[tokio::test]
-async fn call_with_other_arguments_ends_the_replay() {
-    let divergence = replay_changed_start(
+async fn a_call_with_other_arguments_ends_the_replay() {
+    let divergence = divergence_of_changed_call(
         "\"arguments\":{}",
         "\"arguments\":{\"amount\":5,\"note\":\"\\u001b[31m\"}",
     )
@@ -147,8 +148,8 @@ async fn call_with_other_arguments_ends_the_replay() {
 }
 
 #[tokio::test]
-async fn call_of_another_tool_ends_the_replay() {
-    let divergence = replay_changed_start("#pay\"", "#pay_twice\"").await;
+async fn a_call_of_another_tool_ends_the_replay() {
+    let divergence = divergence_of_changed_call("#pay\"", "#pay_twice\"").await;
     assert!(
         divergence.diff[0].ends_with("#pay_twice") && divergence.diff[1].ends_with("#pay"),
         "{:?}",
@@ -157,27 +158,27 @@ async fn call_of_another_tool_ends_the_replay() {
 }
 
 #[tokio::test]
-async fn request_with_other_tools_or_instructions_ends_the_replay() {
+async fn a_request_with_other_tools_or_instructions_ends_the_replay() {
     let calls = Arc::default();
-    let trace = record(pay_and_look(&calls), model()).await;
-    let with_tool = pay_and_look(&calls).tool(counting("more", EffectClass::Read, &Arc::default()));
+    let trace = record(pay_and_look(&calls), scripted_model()).await;
+    let with_tool = pay_and_look(&calls).tool(counting_tool("more", EffectClass::Read, &Arc::default()));
     let with_instructions = pay_and_look(&calls).system("Be brief.");
-    let expected = [
+    let cases = [
         (with_tool, "+tool: more"),
         (with_instructions, "the trace has their digest only"),
     ];
-    for (builder, line) in expected {
+    for (builder, diff_end) in cases {
         let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
         let mut conversation = builder.replay(&replay).build().unwrap();
-        run_again(&mut conversation, &replay).await.unwrap_err();
+        replay_turns(&mut conversation, &replay).await.unwrap_err();
         let divergence = replay.divergence().unwrap();
-        assert!(divergence.diff[0].ends_with(line), "{divergence}");
+        assert!(divergence.diff[0].ends_with(diff_end), "{divergence}");
     }
     assert_eq!(calls.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
-async fn schema_of_an_answer_is_restored() {
+async fn the_answer_schema_is_restored_from_the_trace() {
     let schema = AnswerSchema::new(json!({"type": "object", "properties": {"n": {"type": "integer"}}})).unwrap();
     let trace = Arc::new(Trace::new(Vec::new()));
     let model = ScriptedModel::new().answer("none").answer("{\"n\": 1}");
@@ -189,21 +190,21 @@ async fn schema_of_an_answer_is_restored() {
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
     let mut conversation = Conversation::builder().replay(&replay).build().unwrap();
     assert_eq!(
-        run_again(&mut conversation, &replay).await.unwrap().text(),
+        replay_turns(&mut conversation, &replay).await.unwrap().text(),
         "{\"n\": 1}"
     );
     assert!(replay.differences().is_empty(), "{:?}", replay.differences());
 }
 
 #[tokio::test]
-async fn denied_call_stays_denied() {
+async fn a_denied_call_stays_denied_in_the_replay() {
     let deny = |_: &ApprovalRequest| Approval::Denied {
         reason: "not today".to_owned(),
     };
     let policy = ApprovalPolicy::of_mode(ApprovalMode::Writes);
     let calls = Arc::default();
-    let denying = pay_and_look(&calls).approvals(Approvals::new(policy).with_approver(deny));
-    let trace = record(denying, model()).await;
+    let denying_builder = pay_and_look(&calls).approvals(Approvals::new(policy).with_approver(deny));
+    let trace = record(denying_builder, scripted_model()).await;
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
     let mut conversation = pay_and_look(&calls).replay(&replay).build().unwrap();
     conversation.run("Pay.").await.unwrap();
@@ -212,9 +213,9 @@ async fn denied_call_stays_denied() {
 }
 
 #[tokio::test]
-async fn fork_executes_the_calls_after_it_and_not_those_before() {
+async fn a_replay_executes_the_calls_after_its_fork() {
     let calls = Arc::default();
-    let trace = record(pay_and_look(&calls), model()).await;
+    let trace = record(pay_and_look(&calls), scripted_model()).await;
     let recording = Recording::parse(&trace).unwrap();
     let start = recording.calls()[0].sequence;
     let replay = Replay::new(recording).with_fork(start).start();
@@ -224,27 +225,27 @@ async fn fork_executes_the_calls_after_it_and_not_those_before() {
 }
 
 #[tokio::test]
-async fn missing_response_of_the_model_fails_the_run() {
+async fn a_turn_without_a_recorded_response_fails() {
     let trace = record(Conversation::builder(), ScriptedModel::new().answer("Yes.")).await;
     let replay = Replay::new(Recording::parse(&trace).unwrap()).start();
     let mut conversation = Conversation::builder().replay(&replay).build().unwrap();
     conversation.run("Pay.").await.unwrap();
-    let failed = conversation.run("Pay again.").await.unwrap_err();
+    let error = conversation.run("Pay again.").await.unwrap_err();
     assert!(
-        failed.report().message.contains("needs response 2 of the model"),
-        "{failed}"
+        error.report().message.contains("needs response 2 of the model"),
+        "{error}"
     );
 }
 
 #[test]
-fn text_that_is_not_a_trace_is_refused_with_its_line() {
+fn the_error_for_a_line_that_is_not_an_event_has_the_line_number() {
     let error = Recording::parse("\n{}\n").unwrap_err().to_string();
     assert!(error.starts_with("line 2: not an event"), "{error}");
     assert!(Recording::parse("").is_err());
 }
 
 #[tokio::test]
-async fn summary_of_older_messages_comes_from_the_trace() {
+async fn the_summary_of_older_messages_comes_from_the_trace() {
     let configured = || {
         let schema = json!({"type": "object"});
         let tool = NativeTool::new("long", "Is long.", schema, |_, _| async {
@@ -253,9 +254,9 @@ async fn summary_of_older_messages_comes_from_the_trace() {
         let tool = tool.unwrap().with_effect(EffectClass::Read);
         Conversation::builder().tool(tool).context_tokens_max(1500)
     };
-    let look = |model: ScriptedModel| model.call("long", json!({}));
-    let model = look(look(look(ScriptedModel::new())))
-        .answer("three looks")
+    let call_long = |model: ScriptedModel| model.call("long", json!({}));
+    let model = call_long(call_long(call_long(ScriptedModel::new())))
+        .answer("three calls")
         .answer("Paid.");
     let trace = record(configured(), model).await;
     assert!(trace.contains("history_compacted"), "{trace}");

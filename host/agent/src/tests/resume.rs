@@ -1,11 +1,11 @@
-//! Resuming and branching from events.
+//! Conversations that are resumed or branched from recorded events.
 
 use super::*;
 use crate::injection::{Facade, Injection, InjectionContext, Playbook, StateMachine, Unlock};
 use toolwit_core::{NativeEntity, NoArguments};
 
-/// Returns a tool that returns a customer.
-fn find() -> Arc<dyn Tool> {
+/// Returns the tool `find`, whose result has an entity of the kind `customer`.
+fn find_tool() -> Arc<dyn Tool> {
     tool("find", |_, _| {
         let entity = NativeEntity::new("customer", Arc::new(())).with_id("c-1");
         let entity = entity.method("spend", "Gets the spend.", |_, _: NoArguments, _| async {
@@ -15,8 +15,8 @@ fn find() -> Arc<dyn Tool> {
     })
 }
 
-/// Returns a facade whose tools depend on its arguments, with an inner facade.
-fn database() -> Facade {
+/// Returns the facade `db`, whose tools depend on its arguments. One of them is the facade `admin`.
+fn database_facade() -> Facade {
     let admin = Facade::builder("admin", "Administers.")
         .tools([echo("drop_table")])
         .build()
@@ -33,7 +33,7 @@ fn database() -> Facade {
     facade.build().unwrap()
 }
 
-fn machine() -> StateMachine<&'static str> {
+fn order_states() -> StateMachine<&'static str> {
     StateMachine::builder()
         .initial("draft")
         .in_state("draft")
@@ -45,22 +45,22 @@ fn machine() -> StateMachine<&'static str> {
         .unwrap()
 }
 
-/// Returns a builder with the initial tools and strategies of the test conversation, and its model.
+/// Returns the builder of a conversation with the tools and strategies of these tests, and the model of the conversation.
 fn configured(steps: impl IntoIterator<Item = Step>) -> (ConversationBuilder, TestModel) {
     let (builder, model) = TestModel::playing(steps);
-    let add_own = |context: &InjectionContext<'_>| match context.call().name.as_str() {
-        "query" => Injection::add(vec![echo("own")]),
+    let add_extra_tool = |context: &InjectionContext<'_>| match context.call().name.as_str() {
+        "query" => Injection::add(vec![echo("extra")]),
         _ => Injection::none(),
     };
-    let give = tool("give", |_, _| {
+    let write_note = tool("write_note", |_, _| {
         Ok(ToolResult::text("a note").with_artifact(toolwit_core::Artifact::new("Note", json!(1))))
     });
     let builder = builder
-        .tools([find(), give])
-        .tool(database())
+        .tools([find_tool(), write_note])
+        .tool(database_facade())
         .playbook(playbook())
-        .state_machine(machine())
-        .strategy(add_own);
+        .state_machine(order_states())
+        .strategy(add_extra_tool);
     (builder, model)
 }
 
@@ -72,21 +72,22 @@ fn single_call(name: &str, arguments: Value) -> Step {
     call([(name, arguments)])
 }
 
-/// Returns the steps of two turns that open facades, discover an entity, unlock a tool and change the state.
-fn story() -> Vec<Step> {
+/// Returns the steps of two turns. The calls open facades, discover an entity, unlock a tool and change the state.
+fn two_turn_steps() -> Vec<Step> {
     vec![
         single_call("db", json!({"connection": "a"})),
         single_call("find", json!({})),
         reply("one"),
-        call([("query", json!({})), ("confirm", json!({})), ("give", json!({}))]),
+        call([("query", json!({})), ("confirm", json!({})), ("write_note", json!({}))]),
         single_call("db", json!({"connection": "b"})),
         single_call("admin", json!({})),
         reply("two"),
     ]
 }
 
-async fn run_story() -> (TestModel, Vec<Message>) {
-    let (builder, model) = configured(story());
+/// Runs the turns of [`two_turn_steps`]. Returns the model and the history.
+async fn run_two_turns() -> (TestModel, Vec<Message>) {
+    let (builder, model) = configured(two_turn_steps());
     let mut conversation = builder.build().unwrap();
     conversation.run("one").await.unwrap();
     let outcome = conversation.run("two").await.unwrap();
@@ -101,14 +102,14 @@ fn round_trip<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T
 // accept: 126, accept: 133
 #[tokio::test]
 async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
-    let (model, history) = run_story().await;
+    let (model, history) = run_two_turns().await;
     let steps = [
         call([
             ("query", json!({})),
             ("ship", json!({})),
             ("publish", json!({})),
             ("drop_table", json!({})),
-            ("own", json!({})),
+            ("extra", json!({})),
             ("customer_c1_spend", json!({})),
         ]),
         single_call("find", json!({})),
@@ -124,50 +125,53 @@ async fn a_resumed_conversation_declares_the_same_tools_byte_for_byte() {
     let outcome = conversation.run("three").await.unwrap();
     assert_valid(&outcome.history);
     let last = model.request(model.request_count() - 1);
-    assert_eq!(resumed.request(0).serialised, last.serialised);
+    assert_eq!(resumed.request(0).serialised_tools, last.serialised_tools);
     assert_eq!(
-        resumed.request(3).serialised,
-        last.serialised,
-        "an entity that is found again does not add tools"
+        resumed.request(3).serialised_tools,
+        last.serialised_tools,
+        "an entity that is returned again adds no tools"
     );
-    let answers = tool_results(&outcome.history);
-    let answers = &answers[answers.len() - 8..];
-    assert_eq!(answers[..5], ["rows of b", "ship", "publish", "drop_table", "own"]);
+    let results = tool_results(&outcome.history);
+    let results = &results[results.len() - 8..];
+    assert_eq!(results[..5], ["rows of b", "ship", "publish", "drop_table", "extra"]);
     assert!(
-        answers[5].contains("entity-gone") && answers[5].contains("call `find` again"),
+        results[5].contains("entity-gone") && results[5].contains("call `find` again"),
         "{}",
-        answers[5]
+        results[5]
     );
-    assert_eq!(answers[7], "150", "an object that is returned again is bound again");
+    assert_eq!(
+        results[7], "150",
+        "the tools of an entity work again after the entity is returned again"
+    );
     assert_eq!(resumed.events_named("turn_started")[0]["turn"], 3);
 }
 
 // accept: 126
 #[tokio::test]
-async fn the_events_up_to_each_end_of_a_run_are_a_branch_with_its_tools() {
-    let (model, history) = run_story().await;
+async fn a_branch_at_the_end_of_a_run_declares_the_tools_of_that_run() {
+    let (model, history) = run_two_turns().await;
     let events = model.events();
     let ends = events
         .iter()
         .enumerate()
         .filter(|(_, event)| matches!(event, Event::Finished { .. }));
-    let mut branches = 0;
+    let mut branch_count = 0;
     for (end, _) in ends {
         let (builder, branch) = configured([reply("ok")]);
-        let log = events[..=end].to_vec();
-        let expected: Vec<_> = visible_tools(&log).iter().map(ToString::to_string).collect();
-        let mut conversation = builder.history(history.clone()).resume(log).build().unwrap();
+        let earlier_events = events[..=end].to_vec();
+        let expected: Vec<_> = visible_tools(&earlier_events).iter().map(ToString::to_string).collect();
+        let mut conversation = builder.history(history.clone()).resume(earlier_events).build().unwrap();
         conversation.run("go on").await.unwrap();
         assert_eq!(branch.request(0).names, expected);
-        branches += 1;
+        branch_count += 1;
     }
-    assert_eq!(branches, 2);
+    assert_eq!(branch_count, 2);
 }
 
 // accept: 126
 #[tokio::test]
-async fn the_same_responses_produce_the_same_events() {
-    let without_time = |model: &TestModel| -> Vec<Value> {
+async fn the_same_responses_produce_the_same_events_except_times_and_ids() {
+    let without_times_and_ids = |model: &TestModel| -> Vec<Value> {
         let events = model
             .events()
             .into_iter()
@@ -181,9 +185,9 @@ async fn the_same_responses_produce_the_same_events() {
             })
             .collect()
     };
-    let (first, _) = run_story().await;
-    let (second, _) = run_story().await;
-    assert_eq!(without_time(&first), without_time(&second));
+    let (first, _) = run_two_turns().await;
+    let (second, _) = run_two_turns().await;
+    assert_eq!(without_times_and_ids(&first), without_times_and_ids(&second));
 }
 
 // accept: 68
@@ -198,9 +202,9 @@ async fn a_resumed_state_machine_keeps_its_state() {
     ]);
     let builder = builder.history(outcome.history).resume(model.events());
     let outcome = builder.run("ship").await.unwrap();
-    let answers = tool_results(&outcome.history);
-    assert!(answers[1].contains("the state is `confirmed`"), "{}", answers[1]);
-    assert_eq!(answers[2], "ship");
+    let results = tool_results(&outcome.history);
+    assert!(results[1].contains("the state is `confirmed`"), "{}", results[1]);
+    assert_eq!(results[2], "ship");
 }
 
 // accept: 40
@@ -210,7 +214,7 @@ async fn evicted_tools_stay_undeclared_after_a_resume() {
         tools_max: 7,
         ..LoopLimits::default()
     };
-    let (builder, model) = configured(story());
+    let (builder, model) = configured(two_turn_steps());
     let mut conversation = builder.limits(limits.clone()).build().unwrap();
     conversation.run("one").await.unwrap();
     let history = conversation.run("two").await.unwrap().history;
@@ -219,8 +223,8 @@ async fn evicted_tools_stay_undeclared_after_a_resume() {
     let builder = builder.limits(limits).history(history).resume(model.events());
     builder.run("go on").await.unwrap();
     assert_eq!(
-        resumed.request(0).serialised,
-        model.request(model.request_count() - 1).serialised
+        resumed.request(0).serialised_tools,
+        model.request(model.request_count() - 1).serialised_tools
     );
 }
 
@@ -250,8 +254,8 @@ fn inconsistent_events_do_not_panic() {
     assert!(conversation.tools().iter().all(|tool| tool.name.as_str() != "ghost"));
 }
 
-/// Returns a tool whose background work never ends.
-fn endless() -> Arc<dyn Tool> {
+/// Returns the tool `endless`, whose background task never ends.
+fn endless_tool() -> Arc<dyn Tool> {
     tool("endless", |_, context| {
         context.background_task()?.spawn(std::future::pending());
         Ok(ToolResult::background("started"))
@@ -261,7 +265,7 @@ fn endless() -> Arc<dyn Tool> {
 // accept: 85, accept: 126
 #[tokio::test]
 async fn a_resume_answers_pending_background_calls_with_an_error() {
-    let quick = || {
+    let quick_tool = || {
         tool("quick", |_, context| {
             context.background_task()?.deliver(ToolResult::text("42"));
             Ok(ToolResult::background("started"))
@@ -271,7 +275,7 @@ async fn a_resume_answers_pending_background_calls_with_an_error() {
         call([("quick", json!({})), ("endless", json!({"n": 1}))]),
         reply("Wait."),
     ]);
-    let outcome = builder.tools([quick(), endless()]).run("go").await.unwrap();
+    let outcome = builder.tools([quick_tool(), endless_tool()]).run("go").await.unwrap();
     assert_eq!(
         model.events_named("late_result").len(),
         1,
@@ -279,28 +283,28 @@ async fn a_resume_answers_pending_background_calls_with_an_error() {
     );
     let (builder, resumed) = TestModel::playing([reply("It is lost.")]);
     let builder = builder.history(outcome.history).resume(round_trip(&model.events()));
-    let mut conversation = builder.tools([quick(), endless()]).build().unwrap();
+    let mut conversation = builder.tools([quick_tool(), endless_tool()]).build().unwrap();
     assert_eq!(conversation.background_calls(), 1);
-    let woken = conversation.wake().await.unwrap().unwrap();
-    assert_eq!(woken.text(), "It is lost.");
+    let outcome = conversation.wake().await.unwrap().unwrap();
+    assert_eq!(outcome.text(), "It is lost.");
     let late = resumed.events_named("late_result");
     assert_eq!(
         (late.len(), &late[0]["name"], &late[0]["is_error"]),
         (1, &json!("endless"), &json!(true))
     );
-    let last = tool_results(&woken.history).pop().unwrap();
+    let last = tool_results(&outcome.history).pop().unwrap();
     assert!(last.contains("ended with the process"), "{last}");
-    assert_valid(&woken.history);
+    assert_valid(&outcome.history);
     assert!(conversation.wake().await.is_none());
-    let log: Vec<_> = model.events().into_iter().chain(resumed.events()).collect();
+    let all_events: Vec<_> = model.events().into_iter().chain(resumed.events()).collect();
     let (builder, _) = TestModel::playing([]);
-    let second = builder.history(woken.history).resume(log).build().unwrap();
-    assert_eq!(second.background_calls(), 0, "the call is answered once");
+    let second = builder.history(outcome.history).resume(all_events).build().unwrap();
+    assert_eq!(second.background_calls(), 0, "the pending call has its answer");
 }
 
 // accept: 68
 #[tokio::test]
-async fn a_state_machine_is_not_continued_from_the_history_alone() {
+async fn a_state_machine_requires_events_or_a_chosen_state_if_the_history_has_calls() {
     let (builder, model) = configured([single_call("confirm", json!({})), reply("ok")]);
     let history = builder.run("confirm").await.unwrap().history;
     let (builder, _) = configured([]);
@@ -311,10 +315,10 @@ async fn a_state_machine_is_not_continued_from_the_history_alone() {
     let (builder, _) = configured([]);
     assert!(builder.history(history.clone()).resume(model.events()).build().is_ok());
     let (builder, _) = configured([single_call("ship", json!({})), reply("ok")]);
-    let chosen = builder
-        .state_machine(machine().with_initial_state("confirmed"))
+    let builder = builder
+        .state_machine(order_states().with_initial_state("confirmed"))
         .playbook(playbook().restarted());
-    let outcome = chosen.history(history).run("ship").await.unwrap();
+    let outcome = builder.history(history).run("ship").await.unwrap();
     assert_eq!(
         tool_results(&outcome.history).pop(),
         Some("ship"),
@@ -324,6 +328,6 @@ async fn a_state_machine_is_not_continued_from_the_history_alone() {
     let messages = vec![Message::user("Hello."), Message::assistant("Hello.", Vec::new())];
     assert!(
         builder.history(messages).build().is_ok(),
-        "without calls, the initial state is correct"
+        "without calls, the state is still the initial one"
     );
 }

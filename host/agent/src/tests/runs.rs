@@ -23,11 +23,11 @@ async fn the_model_calls_a_tool_and_answers() {
 
 // accept: 4
 #[tokio::test]
-async fn an_outcome_is_one_json_document() {
-    let usage = |response: &mut ChatResponse| response.usage = TokenUsage::new(10, 4, 2);
+async fn an_outcome_serialises_to_one_json_document() {
+    let set_usage = |response: &mut ChatResponse| response.usage = TokenUsage::new(10, 4, 2);
     let (builder, _) = TestModel::playing([
-        changed(call([("look", json!({}))]), usage),
-        changed(reply("Done."), usage),
+        edit_response(call([("look", json!({}))]), set_usage),
+        edit_response(reply("Done."), set_usage),
     ]);
     let outcome = builder.tools([echo("look")]).build().unwrap().run("go").await.unwrap();
     let mut document = serde_json::to_value(&outcome).unwrap();
@@ -47,7 +47,7 @@ async fn an_outcome_is_one_json_document() {
 // accept: 9, accept: 11
 #[tokio::test]
 async fn text_next_to_a_call_stays_in_the_history() {
-    let step = changed(call([("look", json!({}))]), |response| {
+    let step = edit_response(call([("look", json!({}))]), |response| {
         response.content = "Let me look.".to_owned()
     });
     let (builder, model) = TestModel::playing([step, reply("Seen.")]);
@@ -77,8 +77,8 @@ async fn turns_share_one_history() {
 
 // accept: 133
 #[tokio::test]
-async fn an_earlier_history_continues_with_a_new_system_message() {
-    let call = ToolCall {
+async fn an_earlier_history_gets_the_new_system_message_and_results_for_open_calls() {
+    let open_call = ToolCall {
         id: "1-0".to_owned(),
         name: "look".to_owned(),
         arguments: "{}".to_owned(),
@@ -86,9 +86,9 @@ async fn an_earlier_history_continues_with_a_new_system_message() {
     let earlier_messages = vec![
         Message::system("old"),
         Message::user("hi"),
-        Message::assistant("", vec![call]),
+        Message::assistant("", vec![open_call]),
     ];
-    let (builder, model) = TestModel::playing([super::call([("look", json!({}))]), reply("Fine.")]);
+    let (builder, model) = TestModel::playing([call([("look", json!({}))]), reply("Fine.")]);
     let mut conversation = builder
         .system("new")
         .history(earlier_messages)
@@ -102,7 +102,7 @@ async fn an_earlier_history_continues_with_a_new_system_message() {
 
 // accept: 74, accept: 134, accept: 14
 #[tokio::test]
-async fn the_user_receives_tool_messages_unless_the_result_is_silent() {
+async fn the_user_receives_the_messages_of_results_except_errors_and_results_for_the_model() {
     let loud = tool("loud", |_, _| Ok(ToolResult::user("ready")));
     let quiet = tool("quiet", |_, _| {
         let mut result = ToolResult::user("hush");
@@ -125,7 +125,7 @@ async fn the_user_receives_tool_messages_unless_the_result_is_silent() {
     assert_eq!(tool_results(&outcome.history), ["ready", "hush", "disk full"]);
 }
 
-/// Records the messages for the user. Panics at the message `poison`.
+/// Records the messages for the user, and panics when it receives the message `poison`.
 #[derive(Default)]
 struct RecordingOutput(Mutex<Vec<String>>);
 
@@ -154,7 +154,7 @@ async fn an_output_that_panics_loses_only_its_message() {
 // accept: 75
 #[tokio::test]
 async fn a_direct_result_is_the_answer_unless_it_is_an_error() {
-    let direct = |status| {
+    let direct_result = |status| {
         move |_: Arguments, _: ToolContext| {
             let mut result = ToolResult::text("the report");
             result.disposition = Disposition::ReturnDirect;
@@ -163,8 +163,8 @@ async fn a_direct_result_is_the_answer_unless_it_is_an_error() {
         }
     };
     let tools = [
-        tool("broken_report", direct(ToolStatus::Error)),
-        tool("report", direct(ToolStatus::Success)),
+        tool("broken_report", direct_result(ToolStatus::Error)),
+        tool("report", direct_result(ToolStatus::Success)),
         echo("look"),
     ];
     let (builder, model) = TestModel::playing([
@@ -203,7 +203,7 @@ async fn a_typed_answer_is_parsed() {
 
 // accept: 5
 #[tokio::test]
-async fn an_answer_of_another_type_is_corrected_once() {
+async fn the_model_may_correct_a_malformed_answer_once() {
     let (builder, model) = TestModel::playing([reply("It is warm."), reply("{\"degrees\": 21}")]);
     let typed = builder
         .build()
@@ -213,16 +213,16 @@ async fn an_answer_of_another_type_is_corrected_once() {
         .unwrap();
     assert_eq!(typed.value, Weather { degrees: 21 });
     assert_eq!(typed.outcome.iterations, 2);
-    let repair = model.request(1).messages.last().unwrap().content().to_owned();
+    let correction_request = model.request(1).messages.last().unwrap().content().to_owned();
     assert!(
-        repair.contains("does not fit the schema: expected value at line 1"),
-        "{repair}"
+        correction_request.contains("does not fit the schema: expected value at line 1"),
+        "{correction_request}"
     );
 }
 
 // accept: 5
 #[tokio::test]
-async fn an_answer_that_stays_of_another_type_is_an_error_with_the_outcome() {
+async fn a_second_malformed_answer_is_an_error_with_the_outcome() {
     let (builder, _) = TestModel::playing([reply("It is hot."), reply("It is warm.")]);
     let error = builder
         .build()
@@ -256,27 +256,27 @@ async fn the_context_reaches_tools_and_not_the_model() {
         .with("channel", "mail")
         .with("key", "hunter2");
     let mut conversation = builder.tools([show]).context(conversation_context).build().unwrap();
-    let turn = ToolContext::new().with("channel", "chat").with("chat_id", "42");
-    conversation.turn("go").context(turn).run().await.unwrap();
+    let turn_context = ToolContext::new().with("channel", "chat").with("chat_id", "42");
+    conversation.turn("go").context(turn_context).run().await.unwrap();
     conversation.run("go").await.unwrap();
     assert_eq!(
         tool_results(conversation.history()),
         ["acme chat 42", "acme mail -"],
-        "the context of a turn ends with it"
+        "the context of a turn ends with the turn"
     );
-    let ids: Vec<_> = model
+    let loop_ids: Vec<_> = model
         .events_named("turn_started")
         .iter()
         .map(|event| event["loop_id"].clone())
         .collect();
-    assert_ne!(ids[0], ids[1], "each run has its own id");
-    let everything = format!("{:?}", model.request(3).messages);
-    assert!(!everything.contains("hunter2"), "{everything}");
+    assert_ne!(loop_ids[0], loop_ids[1], "each run has its own id");
+    let messages = format!("{:?}", model.request(3).messages);
+    assert!(!messages.contains("hunter2"), "{messages}");
 }
 
 // accept: 13, accept: 84
 #[tokio::test]
-async fn calls_of_one_tool_that_run_at_the_same_time_each_have_their_own_context() {
+async fn concurrent_calls_of_one_tool_have_separate_contexts() {
     let barrier = Arc::new(tokio::sync::Barrier::new(2));
     let show = NativeTool::new("show", "Shows.", json!({"type": "object"}), move |_, context| {
         let barrier = barrier.clone();
@@ -298,7 +298,7 @@ async fn calls_of_one_tool_that_run_at_the_same_time_each_have_their_own_context
 }
 
 #[tokio::test]
-async fn a_required_tool_call_is_required_only_once() {
+async fn a_required_tool_choice_applies_only_to_the_first_inference() {
     let (builder, model) = TestModel::playing([call([("look", json!({}))]), reply("ok")]);
     let options = ChatOptions {
         tool_choice: ToolChoice::Required,
@@ -306,7 +306,7 @@ async fn a_required_tool_call_is_required_only_once() {
     };
     builder.tools([echo("look")]).options(options).run("go").await.unwrap();
     assert_eq!(
-        [model.request(0).choice, model.request(1).choice],
+        [model.request(0).tool_choice, model.request(1).tool_choice],
         [ToolChoice::Required, ToolChoice::Auto]
     );
 }

@@ -1,9 +1,10 @@
-//! Signals of tools to the run.
+//! Signals with which tools stop a run.
 
 use super::*;
+use crate::injection::{Injection, InjectionContext};
 use toolwit_core::{NoArguments, Signal, ToolExt};
 
-/// Returns a tool that fails with this signal.
+/// Returns a tool that always returns this signal as its error.
 fn signalling_tool(name: &str, signal: Signal) -> Arc<dyn Tool> {
     let tool = NativeTool::typed(name, "Signals.", move |_: NoArguments, _| {
         let signal = signal.clone();
@@ -36,8 +37,8 @@ async fn a_signal_stops_the_run_and_leaves_a_valid_history() {
         let outcome = conversation.run("go").await.unwrap();
         assert_eq!((outcome.stop, outcome.answer.as_deref()), (stop, answer));
         assert_eq!(outcome.signal, Some(signal.clone()));
-        let answers = tool_results(&outcome.history);
-        assert_eq!(answers[..2], ["look", &signal.to_string()]);
+        let results = tool_results(&outcome.history);
+        assert_eq!(results[..2], ["look", &signal.to_string()]);
         assert_valid(&outcome.history);
         assert_eq!(model.request_count(), 1);
         assert_eq!(conversation.run("go on").await.unwrap().text(), "Back.");
@@ -48,9 +49,9 @@ async fn a_signal_stops_the_run_and_leaves_a_valid_history() {
 // accept: 86
 #[tokio::test]
 async fn calls_that_have_not_started_when_a_tool_signals_do_not_run() {
-    let add_late_tool = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
-        "signal" => crate::injection::Injection::add(vec![echo("late")]),
-        _ => crate::injection::Injection::none(),
+    let add_late_tool = |context: &InjectionContext<'_>| match context.call().name.as_str() {
+        "signal" => Injection::add(vec![echo("late")]),
+        _ => Injection::none(),
     };
     let (builder, _) = TestModel::playing([call([("signal", json!({})), ("late", json!({}))])]);
     let tools = [signalling_tool("signal", Signal::terminate("enough"))];
@@ -82,17 +83,16 @@ async fn a_replanning_decorator_stops_the_run_and_keeps_the_result() {
 
 // accept: 76, accept: 86
 #[tokio::test]
-async fn a_signal_passes_through_decorators_and_nested_loops() {
-    let (nested, inner) = TestModel::playing([call([("deep", json!({}))])]);
-    drop(nested);
+async fn a_signal_passes_through_decorators_and_a_nested_agent() {
+    let (_, inner_model) = TestModel::playing([call([("deep", json!({}))])]);
     let deep = signalling_tool("deep", Signal::ask_user("Really?"))
         .publish_artifacts()
         .with_timeout(std::time::Duration::from_secs(60))
         .one_shot_per_loop("Go on.");
     let agent = AgenticTool::new("agent", "Works.")
-        .with_model(inner.clone())
+        .with_model(inner_model.clone())
         .with_tool(deep);
-    let (builder, outer) = TestModel::playing([call([("agent", json!({"task": "go"}))])]);
+    let (builder, outer_model) = TestModel::playing([call([("agent", json!({"task": "go"}))])]);
     let outcome = builder
         .tool(agent.with_note("Careful."))
         .build()
@@ -102,13 +102,13 @@ async fn a_signal_passes_through_decorators_and_nested_loops() {
         .unwrap();
     assert_eq!(outcome.stop, StopReason::UserInputRequired);
     assert_eq!(outcome.text(), "Really?");
-    assert_eq!((inner.request_count(), outer.request_count()), (1, 1));
+    assert_eq!((inner_model.request_count(), outer_model.request_count()), (1, 1));
     assert_valid(&outcome.history);
 }
 
 // accept: 75
 #[tokio::test]
-async fn a_direct_tool_ends_the_loop_unless_it_fails() {
+async fn a_return_direct_tool_ends_the_run_unless_it_fails() {
     let (builder, model) = TestModel::playing([call([("bad", json!({}))]), call([("look", json!({}))])]);
     let bad = tool("bad", |_, _| Ok(ToolResult::error("no")));
     let tools = [

@@ -1,52 +1,53 @@
-//! Cancellation, deadlines and failures.
+//! Cancellation, time limits and failures, which end a run.
 
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::injection::{Injection, InjectionContext};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Returns a tool that waits, and the receiver of a message for each start of the tool. The wait of a cancellable tool
-/// ends when its token is cancelled. The wait of any other tool does not end.
-fn stuck(name: &str, is_cancellable: bool) -> (Arc<dyn Tool>, tokio::sync::mpsc::UnboundedReceiver<()>) {
-    let (running, started) = tokio::sync::mpsc::unbounded_channel();
+/// Returns a tool whose calls wait, and a channel that receives a message when a call starts. A cancellable call returns
+/// when its token is cancelled. Other calls never return.
+fn waiting_tool(name: &str, is_cancellable: bool) -> (Arc<dyn Tool>, tokio::sync::mpsc::UnboundedReceiver<()>) {
+    let (start_sender, starts) = tokio::sync::mpsc::unbounded_channel();
     let tool = NativeTool::new(name, "", json!({"type": "object"}), move |_, context: ToolContext| {
-        let running = running.clone();
+        let start_sender = start_sender.clone();
         async move {
-            running.send(()).ok();
+            start_sender.send(()).ok();
             if is_cancellable {
-                context.cancel().cancelled().await;
+                context.cancel_token().cancelled().await;
                 return Ok(ToolResult::error("stopped half-way"));
             }
             std::future::pending().await
         }
     });
-    (Arc::new(tool.unwrap()), started)
+    (Arc::new(tool.unwrap()), starts)
 }
 
 // accept: 133
 #[tokio::test(start_paused = true)]
 async fn cancellation_reaches_running_tools_and_leaves_a_valid_history() {
-    let (listening, mut first) = stuck("listening", true);
-    let (deaf, mut second) = stuck("deaf", false);
+    let (cancellable, mut cancellable_starts) = waiting_tool("cancellable", true);
+    let (endless, mut endless_starts) = waiting_tool("endless", false);
     let step = call([
-        ("listening", json!({})),
-        ("deaf", json!({})),
+        ("cancellable", json!({})),
+        ("endless", json!({})),
         ("look", json!({})),
-        ("later", json!({})),
+        ("unknown", json!({})),
     ]);
     let (builder, _) = TestModel::playing([step, reply("Welcome back.")]);
     let cancel = CancellationToken::new();
-    let mut conversation = builder.tools([listening, deaf, echo("look")]).build().unwrap();
+    let mut conversation = builder.tools([cancellable, endless, echo("look")]).build().unwrap();
     let run = conversation.turn("go").cancel(cancel.clone()).run();
     let canceller = async {
-        first.recv().await;
-        second.recv().await;
+        cancellable_starts.recv().await;
+        endless_starts.recv().await;
         cancel.cancel();
     };
-    let (ended, ()) = tokio::join!(run, canceller);
-    let error = ended.unwrap_err();
+    let (result, ()) = tokio::join!(run, canceller);
+    let error = result.unwrap_err();
     assert!(matches!(error.failure, RunFailure::Cancelled));
     let answers = tool_results(&error.outcome.history);
     assert_eq!(answers[0], "stopped half-way");
@@ -69,11 +70,11 @@ async fn cancellation_during_an_inference_ends_the_run() {
     let token = cancel.clone();
     let step: Step = Box::new(move |request| {
         token.cancel();
-        assert!(request.cancel.is_cancelled(), "the model is cancelled too");
+        assert!(request.cancel.is_cancelled(), "the request is cancelled with the run");
         Err(ModelError::Cancelled)
     });
     let (builder, model) = TestModel::playing([step]);
-    let context = ToolContext::new().with_cancel(cancel);
+    let context = ToolContext::new().with_cancel_token(cancel);
     let error = builder.context(context).build().unwrap().run("go").await.unwrap_err();
     assert_eq!(error.outcome.stop, StopReason::Cancelled);
     assert_eq!(model.events_named("finished")[0]["stop"], "cancelled");
@@ -81,29 +82,30 @@ async fn cancellation_during_an_inference_ends_the_run() {
 
 #[tokio::test]
 async fn the_token_of_the_conversation_ends_a_turn_with_its_own_token() {
-    let (listening, mut started) = stuck("listening", true);
-    let (builder, _) = TestModel::playing([call([("listening", json!({}))])]);
+    let (waiting, mut starts) = waiting_tool("waiting", true);
+    let (builder, _) = TestModel::playing([call([("waiting", json!({}))])]);
     let conversation_token = CancellationToken::new();
-    let context = ToolContext::new().with_cancel(conversation_token.clone());
-    let mut conversation = builder.tools([listening]).context(context).build().unwrap();
+    let context = ToolContext::new().with_cancel_token(conversation_token.clone());
+    let mut conversation = builder.tools([waiting]).context(context).build().unwrap();
     let run = conversation.turn("go").cancel(CancellationToken::new()).run();
     let canceller = async {
-        started.recv().await;
+        starts.recv().await;
         conversation_token.cancel();
     };
-    let (ended, ()) = tokio::join!(run, canceller);
-    assert_eq!(ended.unwrap_err().outcome.stop, StopReason::Cancelled);
+    let (result, ()) = tokio::join!(run, canceller);
+    assert_eq!(result.unwrap_err().outcome.stop, StopReason::Cancelled);
 }
 
 // accept: 133
 #[tokio::test]
 async fn a_run_whose_future_is_dropped_leaves_a_valid_history() {
-    let (deaf, mut started) = stuck("deaf", false);
-    let (builder, model) = TestModel::playing([call([("look", json!({})), ("deaf", json!({}))]), reply("Still here.")]);
-    let mut conversation = builder.tools([echo("look"), deaf]).build().unwrap();
+    let (endless, mut starts) = waiting_tool("endless", false);
+    let step = call([("look", json!({})), ("endless", json!({}))]);
+    let (builder, model) = TestModel::playing([step, reply("Still here.")]);
+    let mut conversation = builder.tools([echo("look"), endless]).build().unwrap();
     tokio::select! {
         _ = conversation.run("go") => panic!("the run cannot end"),
-        _ = started.recv() => {}
+        _ = starts.recv() => {}
     }
     assert_valid(conversation.history());
     assert!(tool_results(conversation.history())[1].contains("may have taken effect"));
@@ -114,14 +116,14 @@ async fn a_run_whose_future_is_dropped_leaves_a_valid_history() {
 // accept: 133
 #[tokio::test(start_paused = true)]
 async fn the_time_limit_ends_a_run() {
-    let (listening, _started) = stuck("listening", true);
-    let (builder, _) = TestModel::playing([call([("listening", json!({}))])]);
+    let (waiting, _starts) = waiting_tool("waiting", true);
+    let (builder, _) = TestModel::playing([call([("waiting", json!({}))])]);
     let limits = LoopLimits {
         wall_ms_max: 5_000,
         ..LoopLimits::default()
     };
     let error = builder
-        .tools([listening])
+        .tools([waiting])
         .limits(limits)
         .build()
         .unwrap()
@@ -136,13 +138,13 @@ async fn the_time_limit_ends_a_run() {
 // accept: 133
 #[tokio::test]
 async fn a_model_that_fails_ends_the_run_with_its_error() {
-    let failed: Step = Box::new(|_| {
+    let failing_step: Step = Box::new(|_| {
         Err(ModelError::Refused {
             status: 401,
             message: "no such key".to_owned(),
         })
     });
-    let (builder, _) = TestModel::playing([call([("look", json!({}))]), failed, reply("Back.")]);
+    let (builder, _) = TestModel::playing([call([("look", json!({}))]), failing_step, reply("Back.")]);
     let mut conversation = builder.tools([echo("look")]).build().unwrap();
     let error = conversation.run("go").await.unwrap_err();
     assert!(matches!(
@@ -159,8 +161,8 @@ async fn a_model_that_fails_ends_the_run_with_its_error() {
     assert_eq!(conversation.run("again").await.unwrap().text(), "Back.");
 }
 
-/// Returns a tool that fails with an error for the operator.
-pub(super) fn operator_failure(name: &str) -> Arc<dyn Tool> {
+/// Returns a tool that always fails with an error for the operator.
+pub(super) fn operator_error_tool(name: &str) -> Arc<dyn Tool> {
     tool(name, |_, _| {
         let error = Error::new(
             ErrorKind::Configuration,
@@ -177,12 +179,12 @@ async fn an_operator_error_stops_the_run_and_answers_every_call() {
     let step = call([
         ("look", json!({})),
         ("db", json!({})),
-        ("nowhere", json!({})),
+        ("unknown", json!({})),
         ("look", json!({})),
     ]);
     let (builder, _) = TestModel::playing([step]);
     let outcome = builder
-        .tools([echo("look"), operator_failure("db")])
+        .tools([echo("look"), operator_error_tool("db")])
         .build()
         .unwrap()
         .run("go")
@@ -213,13 +215,13 @@ async fn an_operator_error_stops_the_run_and_answers_every_call() {
 // accept: 93
 #[tokio::test]
 async fn calls_after_an_operator_error_do_not_run() {
-    let add_late_tool = |context: &crate::injection::InjectionContext<'_>| match context.call().name.as_str() {
-        "db" => crate::injection::Injection::add(vec![echo("late")]),
-        _ => crate::injection::Injection::none(),
+    let add_late_tool = |context: &InjectionContext<'_>| match context.call().name.as_str() {
+        "db" => Injection::add(vec![echo("late")]),
+        _ => Injection::none(),
     };
     let (builder, _) = TestModel::playing([call([("db", json!({})), ("late", json!({}))])]);
     let mut conversation = builder
-        .tools([operator_failure("db")])
+        .tools([operator_error_tool("db")])
         .strategy(add_late_tool)
         .build()
         .unwrap();

@@ -1,4 +1,4 @@
-//! Streamed responses and the opaque parts of their history.
+//! Streamed responses, refusals, pauses, and the provider blocks of responses in the history.
 
 use super::*;
 use crate::model::ChatDelta;
@@ -6,20 +6,20 @@ use toolwit_core::{OutputSink, ProviderBlock};
 
 /// Records the streamed texts, the reasoning and the announced calls, each with its kind.
 #[derive(Default)]
-struct Screen(Mutex<Vec<String>>);
+struct RecordingScreen(Mutex<Vec<String>>);
 
-impl Screen {
+impl RecordingScreen {
     fn add(&self, kind: &str, text: &str) {
         self.0.lock().unwrap().push(format!("{kind}: {text}"));
     }
 }
 
-impl OutputSink for Screen {
+impl OutputSink for RecordingScreen {
     fn progress(&self, _: &str) {}
 
     fn communicate(&self, _: &str) {}
 
-    fn words(&self, text: &str, _: &Origin) {
+    fn model_text(&self, text: &str, _: &Origin) {
         self.add("text", text);
     }
 
@@ -44,18 +44,18 @@ fn block(data: &str) -> ProviderBlock {
 // accept: 16
 #[tokio::test]
 async fn reasoning_text_and_each_call_reach_the_user_as_they_arrive() {
-    let piece = |index, name, arguments| ChatDelta::Call { index, name, arguments };
+    let call_delta = |index, name, arguments| ChatDelta::Call { index, name, arguments };
     let first: Step = Box::new(move |request| {
         request.emit(ChatDelta::Reasoning("Hm."));
         request.emit_text("Let me look.");
-        request.emit(piece(0, "look", ""));
-        request.emit(piece(0, "look", "{"));
-        request.emit(piece(1, "look", "{}"));
-        request.emit(piece(0, "look", "}"));
+        request.emit(call_delta(0, "look", ""));
+        request.emit(call_delta(0, "look", "{"));
+        request.emit(call_delta(1, "look", "{}"));
+        request.emit(call_delta(0, "look", "}"));
         call([("look", json!({})), ("look", json!({}))])(request)
     });
     let (builder, _) = TestModel::playing([first, reply("Done.")]);
-    let screen = Arc::new(Screen::default());
+    let screen = Arc::new(RecordingScreen::default());
     let builder = builder.tools([echo("look")]).output(screen.clone());
     builder.build().unwrap().run("go").await.unwrap();
     assert_eq!(
@@ -72,8 +72,8 @@ async fn reasoning_text_and_each_call_reach_the_user_as_they_arrive() {
 
 // accept: 9
 #[tokio::test]
-async fn opaque_parts_of_a_response_are_in_the_next_request_and_in_a_resumed_one() {
-    let reasoned = changed(call([("look", json!({}))]), |response| {
+async fn provider_blocks_of_a_response_are_in_the_next_request_and_in_the_stored_history() {
+    let reasoned = edit_response(call([("look", json!({}))]), |response| {
         response.reasoning = "Because.".to_owned();
         response.blocks = vec![block("signed")];
     });
@@ -93,18 +93,20 @@ async fn opaque_parts_of_a_response_are_in_the_next_request_and_in_a_resumed_one
 }
 
 #[tokio::test]
-async fn a_refusal_is_the_answer_or_without_words_a_failure() {
-    let refused = changed(reply(""), |response| {
+async fn a_refusal_with_text_is_the_answer_and_a_refusal_without_text_is_a_failure() {
+    let refused = edit_response(reply(""), |response| {
         response.refusal = Some("I cannot.".to_owned());
         response.finish = FinishReason::Refusal;
     });
     let (builder, _) = TestModel::playing([refused]);
-    let screen = Arc::new(Screen::default());
+    let screen = Arc::new(RecordingScreen::default());
     let outcome = builder.output(screen.clone()).build().unwrap().run("go").await.unwrap();
     assert_eq!(outcome.text(), "I cannot.");
     assert_eq!(outcome.history[1].content(), "I cannot.");
     assert_eq!(*screen.0.lock().unwrap(), ["text: I cannot."]);
-    let (builder, _) = TestModel::playing([changed(reply(""), |response| response.finish = FinishReason::Refusal)]);
+    let (builder, _) = TestModel::playing([edit_response(reply(""), |response| {
+        response.finish = FinishReason::Refusal
+    })]);
     let error = builder.build().unwrap().run("go").await.unwrap_err();
     assert!(matches!(error.failure, RunFailure::Withheld));
 }
@@ -112,28 +114,28 @@ async fn a_refusal_is_the_answer_or_without_words_a_failure() {
 // attack: F1
 #[tokio::test]
 async fn a_call_without_arguments_runs_in_a_complete_response_only() {
-    for (finish, runs) in [
+    for (finish, executed_calls) in [
         (FinishReason::ToolCalls, 1),
         (FinishReason::Length, 0),
         (FinishReason::Refusal, 0),
         (FinishReason::Other("odd".to_owned()), 0),
     ] {
-        let blank = changed(call([("look", json!({}))]), {
+        let step = edit_response(call([("look", json!({}))]), {
             let finish = finish.clone();
             move |response| {
                 response.tool_calls[0].arguments.clear();
                 response.finish = finish;
             }
         });
-        let (builder, _) = TestModel::playing([blank, reply("Done.")]);
+        let (builder, _) = TestModel::playing([step, reply("Done.")]);
         let outcome = builder.tools([echo("look")]).build().unwrap().run("go").await.unwrap();
-        assert_eq!(outcome.tool_calls.len(), runs, "{finish:?}");
+        assert_eq!(outcome.tool_calls.len(), executed_calls, "{finish:?}");
     }
 }
 
 /// Returns a step in which the provider pauses its response.
-fn paused() -> Step {
-    changed(reply("I search."), |response| {
+fn paused_step() -> Step {
+    edit_response(reply("I search."), |response| {
         response.finish = FinishReason::Paused;
         response.usage = TokenUsage::new(10, 0, 5);
         response.blocks = vec![block("search")];
@@ -142,18 +144,18 @@ fn paused() -> Step {
 
 #[tokio::test]
 async fn a_paused_response_is_sent_back_and_continued() {
-    let (builder, model) = TestModel::playing([paused(), paused(), reply("Sunny.")]);
+    let (builder, model) = TestModel::playing([paused_step(), paused_step(), reply("Sunny.")]);
     let outcome = builder.build().unwrap().run("weather?").await.unwrap();
     assert_eq!((outcome.text(), outcome.iterations), ("Sunny.", 3));
-    let last = model.request(2).messages;
-    assert_eq!(last.len(), 3, "no message of the user is added");
-    assert_eq!(last[2].blocks(), [block("search")]);
+    let messages = model.request(2).messages;
+    assert_eq!(messages.len(), 3, "no message of the user is added");
+    assert_eq!(messages[2].blocks(), [block("search")]);
 }
 
 #[tokio::test]
 async fn too_many_pauses_and_an_exhausted_budget_end_the_run() {
     let run = async |builder: ConversationBuilder| builder.build().unwrap().run("go").await.unwrap_err().failure;
-    let twenty_pauses = || std::iter::repeat_with(paused).take(20);
+    let twenty_pauses = || std::iter::repeat_with(paused_step).take(20);
     let (builder, model) = TestModel::playing(twenty_pauses());
     let failure = run(builder).await;
     assert!(matches!(failure, RunFailure::Model(ModelError::Paused)), "{failure:?}");
@@ -169,8 +171,8 @@ async fn too_many_pauses_and_an_exhausted_budget_end_the_run() {
 }
 
 #[tokio::test]
-async fn a_response_without_an_answer_is_not_an_empty_answer() {
-    let malformed = changed(reply(""), |response| {
+async fn a_response_without_text_and_calls_is_an_error() {
+    let malformed = edit_response(reply(""), |response| {
         response.finish = FinishReason::Other("MALFORMED_FUNCTION_CALL".to_owned());
     });
     let (builder, _) = TestModel::playing([malformed]);

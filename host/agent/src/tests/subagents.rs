@@ -1,4 +1,4 @@
-//! Subagents.
+//! Subagents: agents that a model calls as tools.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ struct WorksToFind {
     max: Option<u8>,
 }
 
-/// An agent without a model, which reads the blackboard and adds its results.
+/// An agent without a model. It counts the objects on the blackboard and adds two objects.
 #[derive(Default)]
 struct Finder;
 
@@ -66,8 +66,8 @@ async fn a_subagent_works_on_its_own_blackboard_and_shares_its_objects() {
         .consuming::<WorksToFind>()
         .unwrap();
     let by_type = Subagent::of_type::<Finder>().consuming::<WorksToFind>().unwrap();
-    let instance = Subagent::of(Finder).consuming::<WorksToFind>().unwrap();
-    for subagent in [by_name, by_type, instance] {
+    let by_instance = Subagent::of(Finder).consuming::<WorksToFind>().unwrap();
+    for subagent in [by_name, by_type, by_instance] {
         let definition = subagent.definition();
         assert_eq!(
             (definition.name(), definition.description.as_str()),
@@ -82,7 +82,7 @@ async fn a_subagent_works_on_its_own_blackboard_and_shares_its_objects() {
         assert_eq!(
             result.artifacts,
             [Artifact::new("finder", json!({"entries": 2}))],
-            "the venue and the task"
+            "the blackboard of the subagent has the venue and the task"
         );
         assert_eq!(kinds(&*board), ["Venue", "Performance", "Note"]);
     }
@@ -90,7 +90,7 @@ async fn a_subagent_works_on_its_own_blackboard_and_shares_its_objects() {
 
 // accept: 72
 #[tokio::test]
-async fn objects_are_shared_by_rule_and_an_invalid_task_is_refused() {
+async fn only_objects_of_the_shared_kinds_are_shared_and_an_invalid_task_is_refused() {
     let subagent = Subagent::of(Finder)
         .consuming::<WorksToFind>()
         .unwrap()
@@ -101,16 +101,16 @@ async fn objects_are_shared_by_rule_and_an_invalid_task_is_refused() {
         .await
         .unwrap();
     assert_eq!(kinds(&*board), ["Venue", "Performance"]);
-    let refused = subagent
+    let error = subagent
         .call(arguments(json!({"composers": "Bach"})), &context)
         .await
         .unwrap_err();
-    assert_eq!(refused.report().kind, ErrorKind::InvalidArguments);
+    assert_eq!(error.report().kind, ErrorKind::InvalidArguments);
 }
 
 // accept: 142
 #[test]
-fn an_unknown_agent_is_refused_with_the_known_names() {
+fn the_error_for_an_unknown_agent_lists_the_known_names() {
     let agents = Agents::new()
         .with_agent(Finder)
         .with_agent(AgenticTool::new("assembler", "Assembles."));
@@ -124,12 +124,15 @@ fn an_unknown_agent_is_refused_with_the_known_names() {
 
 // accept: 72, accept: 12
 #[tokio::test]
-async fn an_agentic_tool_is_an_agent_whose_answer_is_an_artifact() {
-    let (_, inner) = TestModel::playing([reply(r#"{"works": 3}"#)]);
-    let agent = AgenticTool::new("assembler", "Assembles.").with_model(inner.clone());
+async fn the_answer_of_an_agentic_tool_as_subagent_is_an_artifact() {
+    let (_, agent_model) = TestModel::playing([reply(r#"{"works": 3}"#)]);
+    let agent = AgenticTool::new("assembler", "Assembles.").with_model(agent_model.clone());
     let subagent = Subagent::of(agent).consuming::<WorksToFind>().unwrap();
     let (builder, _) = TestModel::playing([call([("assembler", json!({"composers": ["Bach"]}))]), reply("Done.")]);
     let outcome = builder.tool(subagent).build().unwrap().run("go").await.unwrap();
     assert_eq!(outcome.artifacts, [Artifact::new("assembler", json!({"works": 3}))]);
-    assert_eq!(inner.request(0).messages[1].content(), r#"{"composers":["Bach"]}"#);
+    assert_eq!(
+        agent_model.request(0).messages[1].content(),
+        r#"{"composers":["Bach"]}"#
+    );
 }

@@ -1,7 +1,7 @@
-//! Facades: tools that reveal further tools when called.
+//! Facades: tools that reveal further tools when they are called.
 
 use super::*;
-use crate::injection::{Facade, StrategyChain};
+use crate::injection::{Facade, Injection, InjectionContext, StrategyChain};
 use toolwit_core::{NativeEntity, NoArguments, ToolDefinition, ToolId, ToolProvider};
 
 /// Returns a facade with tools that return their names.
@@ -26,38 +26,35 @@ pub(super) async fn run_steps(
     (outcome, model)
 }
 
-/// Returns a step that opens the facade `name`: it calls the facade without arguments.
-pub(super) fn open(name: &str) -> Step {
+/// Returns a step in which the model calls a tool or opens a facade, without arguments.
+pub(super) fn invoke(name: &str) -> Step {
     call([(name, json!({}))])
 }
 
 /// Parses the result of a call as JSON.
-pub(super) fn read(answer: &str) -> Value {
+pub(super) fn parse_json(answer: &str) -> Value {
     serde_json::from_str(answer).unwrap()
 }
 
 // accept: 49, accept: 53, accept: 54
 #[tokio::test]
 async fn a_called_facade_reveals_its_tools_and_stays_declared() {
-    let (outcome, model) = run_steps(
-        [database()],
-        [open("db"), open("db"), call([("query", json!({}))]), reply("ok")],
-    )
-    .await;
+    let steps = [invoke("db"), invoke("db"), invoke("query"), reply("ok")];
+    let (outcome, model) = run_steps([database()], steps).await;
     assert_eq!(model.request(0).names, ["db"]);
     assert_eq!(model.request(1).names, ["db", "query", "insert", "db_context"]);
     assert_eq!(
-        model.request(1).serialised[0],
-        model.request(0).serialised[0],
-        "byte for byte"
+        model.request(1).serialised_tools[0],
+        model.request(0).serialised_tools[0],
+        "the declared facade is the same, byte for byte"
     );
     assert_eq!(
-        model.request(2).serialised,
-        model.request(1).serialised,
+        model.request(2).serialised_tools,
+        model.request(1).serialised_tools,
         "a repeated call adds nothing"
     );
     let answers = tool_results(&outcome.history);
-    assert_eq!(read(answers[0])["available_tools"], json!(["query", "insert"]));
+    assert_eq!(parse_json(answers[0])["available_tools"], json!(["query", "insert"]));
     assert_eq!(answers[1], answers[0], "a repeated call lists the tools");
     assert_eq!(answers[2], "query");
     assert!(outcome.removed.is_empty());
@@ -71,21 +68,22 @@ async fn the_context_tool_returns_description_and_usage_notes() {
         .usage_notes("Try vector search first.")
         .build()
         .unwrap();
-    let (outcome, model) = run_steps([facade], [open("music"), open("music_context"), reply("ok")]).await;
-    let declared = model.request(1).serialised.concat();
+    let (outcome, model) = run_steps([facade], [invoke("music"), invoke("music_context"), reply("ok")]).await;
+    let declared = model.request(1).serialised_tools.concat();
     assert_eq!(declared.matches("Try vector search first.").count(), 1);
-    assert!(model.request(1).serialised[3].contains("the tools that `music` has revealed. Searches music."));
-    let results = read(tool_results(&outcome.history)[1]);
-    assert_eq!(results["about"], "Searches music.");
-    assert_eq!(results["usage_notes"], "Try vector search first.");
-    assert_eq!(results["tools"][0]["name"], "vector_search");
+    assert!(model.request(1).serialised_tools[3].contains("the tools that `music` has revealed. Searches music."));
+    let result = parse_json(tool_results(&outcome.history)[1]);
+    assert_eq!(result["about"], "Searches music.");
+    assert_eq!(result["usage_notes"], "Try vector search first.");
+    assert_eq!(result["tools"][0]["name"], "vector_search");
     assert_eq!(
-        results["tools"][1],
+        result["tools"][1],
         json!({"name": "text_search", "description": "Is text_search.", "input_schema": {"type": "object"}})
     );
 }
 
-fn files() -> Facade {
+/// Returns the facade `files` with the categories `read` and `write`.
+fn files_facade() -> Facade {
     Facade::builder("files", "Reads and writes files.")
         .category("read", [echo("read_file"), echo("list_directory")])
         .category("write", [echo("write_file")])
@@ -96,26 +94,27 @@ fn files() -> Facade {
 // accept: 50, accept: 51, accept: 132
 #[tokio::test]
 async fn a_category_reveals_its_tools_and_another_adds_to_them() {
-    let ask = |category: &str| call([("files", json!({"category": category}))]);
-    let (outcome, model) = run_steps([files()], [ask("read"), ask("write"), ask("read"), reply("ok")]).await;
-    assert!(model.request(0).serialised[0].contains(r#""enum":["read","write"]"#));
+    let open = |category: &str| call([("files", json!({"category": category}))]);
+    let steps = [open("read"), open("write"), open("read"), reply("ok")];
+    let (outcome, model) = run_steps([files_facade()], steps).await;
+    assert!(model.request(0).serialised_tools[0].contains(r#""enum":["read","write"]"#));
     assert_eq!(
         model.request(1).names,
         ["files", "read_file", "list_directory", "files_context"]
     );
     assert_eq!(model.request(2).names[4..], ["write_file"]);
-    assert_eq!(model.request(3).serialised, model.request(2).serialised);
+    assert_eq!(model.request(3).serialised_tools, model.request(2).serialised_tools);
     assert_eq!(
-        read(tool_results(&outcome.history)[2])["available_tools"],
+        parse_json(tool_results(&outcome.history)[2])["available_tools"],
         json!(["read_file", "list_directory"])
     );
 }
 
 // accept: 50, accept: 52
 #[tokio::test]
-async fn the_error_for_an_unknown_category_lists_the_existing_ones() {
+async fn the_error_for_an_unknown_category_lists_the_categories() {
     let (outcome, model) = run_steps(
-        [files()],
+        [files_facade()],
         [
             call([("files", json!({"category": "execute"})), ("files", json!({}))]),
             reply("ok"),
@@ -159,8 +158,8 @@ async fn an_uncategorised_tool_is_in_every_category_and_the_category_all_has_eve
     );
 }
 
-/// Returns a facade that creates two tools for a cart. The tools share the cart's items.
-fn carts() -> Facade {
+/// Returns a facade that creates two tools for the cart in its arguments. Both tools access the items of this cart.
+fn cart_facade() -> Facade {
     let schema = json!({
         "type": "object",
         "properties": {"cart_id": {"type": "string"}},
@@ -170,14 +169,14 @@ fn carts() -> Facade {
         let id = arguments["cart_id"].as_str().unwrap_or_default().to_owned();
         let owner = context.text("tenant").unwrap_or("no tenant").to_owned();
         let items = Arc::new(Mutex::new(Vec::<String>::new()));
-        let shared = items.clone();
+        let viewed_items = items.clone();
         let add = tool("add_item", move |arguments, _| {
             let mut items = items.lock().unwrap();
             items.push(arguments["item"].as_str().unwrap_or_default().to_owned());
             Ok(ToolResult::text("added"))
         });
         let view = tool("view_cart", move |_, _| {
-            let items = shared.lock().unwrap();
+            let items = viewed_items.lock().unwrap();
             Ok(ToolResult::text(format!("{owner} has {} in {id}", items.join(","))))
         });
         Ok(vec![add, view])
@@ -188,15 +187,15 @@ fn carts() -> Facade {
 // accept: 52, accept: 61, accept: 62, accept: 132
 #[tokio::test]
 async fn selected_tools_share_state_and_are_rebound_for_other_arguments() {
-    let cart = |id: &str| call([("cart", json!({"cart_id": id}))]);
+    let open_cart = |id: &str| call([("cart", json!({"cart_id": id}))]);
     let add = |item: &str| call([("add_item", json!({"item": item}))]);
     let view = || call([("view_cart", json!({}))]);
     let steps = [
-        cart("a"),
+        open_cart("a"),
         add("apple"),
-        cart("a"),
+        open_cart("a"),
         view(),
-        cart("b"),
+        open_cart("b"),
         add("pear"),
         view(),
         call([("cart", json!({"cart_id": 7}))]),
@@ -204,7 +203,7 @@ async fn selected_tools_share_state_and_are_rebound_for_other_arguments() {
     ];
     let (builder, model) = TestModel::playing(steps);
     let context = ToolContext::new().with("tenant", "acme");
-    let outcome = builder.tool(carts()).context(context).run("go").await.unwrap();
+    let outcome = builder.tool(cart_facade()).context(context).run("go").await.unwrap();
     let answers = tool_results(&outcome.history);
     assert_eq!(
         answers[3], "acme has apple in a",
@@ -213,8 +212,8 @@ async fn selected_tools_share_state_and_are_rebound_for_other_arguments() {
     assert_eq!(answers[6], "acme has pear in b");
     assert!(answers[7].contains("/cart_id"), "{}", answers[7]);
     assert_eq!(
-        model.request(8).serialised,
-        model.request(1).serialised,
+        model.request(8).serialised_tools,
+        model.request(1).serialised_tools,
         "tools keep their names"
     );
     assert_eq!(model.events_named("tools_rebound").len(), 1);
@@ -239,7 +238,7 @@ impl ToolProvider for Workshop {
 
 // accept: 56, accept: 58, accept: 143
 #[tokio::test]
-async fn an_object_becomes_one_facade() {
+async fn an_object_with_methods_becomes_one_facade() {
     let object = NativeEntity::new("clock", Arc::new(7)).with_id("c").method(
         "now",
         "Returns the time.",
@@ -247,20 +246,24 @@ async fn an_object_becomes_one_facade() {
     );
     let object = object.unwrap();
     let facade = Facade::of_object("time", "Returns times.", &object).unwrap();
-    let (outcome, _) = run_steps([facade], [open("time"), open("clock_c_now"), reply("ok")]).await;
+    let (outcome, _) = run_steps([facade], [invoke("time"), invoke("clock_c_now"), reply("ok")]).await;
     assert_eq!(tool_results(&outcome.history)[1], "7");
     let facade = Facade::of_object("workshop", "Has a box.", &Workshop).unwrap();
-    let (outcome, _) = run_steps([facade], [open("workshop"), open("box"), open("hammer"), reply("ok")]).await;
+    let (outcome, _) = run_steps(
+        [facade],
+        [invoke("workshop"), invoke("box"), invoke("hammer"), reply("ok")],
+    )
+    .await;
     assert_eq!(tool_results(&outcome.history)[2], "hammer", "a nested facade opens too");
-    let nothing: &dyn ToolProvider = &NativeEntity::new("nothing", Arc::new(()));
-    let error = Facade::of_object("none", "", nothing).err().unwrap();
+    let empty_object: &dyn ToolProvider = &NativeEntity::new("empty", Arc::new(()));
+    let error = Facade::of_object("facade", "", empty_object).err().unwrap();
     assert!(
         error
             .to_string()
-            .contains("the object `nothing` of the facade `none` has no methods"),
+            .contains("the object `empty` of the facade `facade` has no methods"),
         "{error}"
     );
-    assert!(Facade::of_object_or_none("none", "", nothing).is_none());
+    assert!(Facade::of_object_or_none("facade", "", empty_object).is_none());
 }
 
 #[test]
@@ -275,7 +278,7 @@ fn categories_and_a_selection_are_refused_together() {
     );
 }
 
-/// A tool that decorates another.
+/// A tool that decorates another tool.
 struct DecoratedTool(Arc<dyn Tool>);
 
 #[async_trait]
@@ -295,20 +298,20 @@ impl Tool for DecoratedTool {
 
 // accept: 27
 #[tokio::test]
-async fn a_decorated_facade_reveals_its_tools() {
-    let outer = facade("outer", &[]);
+async fn a_decorated_exclusive_facade_reveals_its_tools_and_locks_other_tools() {
+    let other = facade("other", &[]);
     let exclusive = Facade::builder("mood", "")
         .tools([echo("formal")])
         .exclusive()
         .build()
         .unwrap();
-    let wrapped = DecoratedTool(Arc::new(DecoratedTool(Arc::new(exclusive))));
-    let (builder, model) = TestModel::playing([open("mood"), open("outer"), reply("ok")]);
-    let outcome = builder.tool(wrapped).tool(outer).run("go").await.unwrap();
-    assert_eq!(model.request(1).names, ["mood", "outer", "formal", "mood_context"]);
+    let decorated = DecoratedTool(Arc::new(DecoratedTool(Arc::new(exclusive))));
+    let (builder, model) = TestModel::playing([invoke("mood"), invoke("other"), reply("ok")]);
+    let outcome = builder.tool(decorated).tool(other).run("go").await.unwrap();
+    assert_eq!(model.request(1).names, ["mood", "other", "formal", "mood_context"]);
     assert!(
         tool_results(&outcome.history)[1].contains("cannot be called now"),
-        "the decorated facade locks `outer`"
+        "the decorated facade locks `other`"
     );
 }
 
@@ -337,11 +340,11 @@ async fn two_facades_of_one_response_open_in_call_order_and_their_tools_get_dist
         ]
     );
     let answers = tool_results(&outcome.history);
-    assert_eq!(read(answers[0])["available_tools"], json!(["query"]));
+    assert_eq!(parse_json(answers[0])["available_tools"], json!(["query"]));
     assert_eq!(
-        read(answers[1])["available_tools"],
+        parse_json(answers[1])["available_tools"],
         json!(["prod_query", "status"]),
-        "the assigned name"
+        "the result has the name that the conversation assigned"
     );
     assert_eq!(
         answers[2], "query",
@@ -361,7 +364,7 @@ async fn a_hundred_tools_behind_five_facades_are_two_calls_away() {
     };
     for (number, tool) in [(0, 0), (2, 19), (4, 7)] {
         let name = format!("tool_{number}_{tool}");
-        let steps = [open(&format!("shelf_{number}")), open(&name), reply("ok")];
+        let steps = [invoke(&format!("shelf_{number}")), invoke(&name), reply("ok")];
         let (outcome, model) = run_steps((0..5).map(shelf), steps).await;
         assert_eq!(model.request(0).names.len(), 5);
         assert_eq!(tool_results(&outcome.history)[1], name);
@@ -369,20 +372,24 @@ async fn a_hundred_tools_behind_five_facades_are_two_calls_away() {
     }
     let steps = [call([("shelf_3", json!({})), ("tool_3_5", json!({}))]), reply("ok")];
     let (outcome, _) = run_steps((0..5).map(shelf), steps).await;
-    assert_eq!(tool_results(&outcome.history)[1], "tool_3_5", "or within one response");
+    assert_eq!(
+        tool_results(&outcome.history)[1],
+        "tool_3_5",
+        "both calls may be in one response"
+    );
 }
 
 // accept: 19, accept: 22, accept: 24
 #[tokio::test]
-async fn without_strategies_nothing_unfolds_and_unfolding_precedes_appended_strategies() {
-    let (builder, model) = TestModel::playing([open("db"), reply("ok")]);
+async fn facades_do_not_unfold_without_strategies_and_unfold_before_appended_strategies() {
+    let (builder, model) = TestModel::playing([invoke("db"), reply("ok")]);
     builder.tool(database()).without_strategies().run("go").await.unwrap();
     assert_eq!(model.request(1).names, ["db"]);
-    let strategies = StrategyChain::with_unfolding().then(|context: &crate::injection::InjectionContext<'_>| {
+    let strategies = StrategyChain::with_unfolding().then(|context: &InjectionContext<'_>| {
         assert_eq!(context.call().name.as_str(), "db");
-        crate::injection::Injection::add(vec![echo("own")])
+        Injection::add(vec![echo("extra")])
     });
-    let (builder, model) = TestModel::playing([open("db"), reply("ok")]);
+    let (builder, model) = TestModel::playing([invoke("db"), reply("ok")]);
     builder.tool(database()).strategies(strategies).run("go").await.unwrap();
-    assert_eq!(model.request(1).names, ["db", "query", "insert", "db_context", "own"]);
+    assert_eq!(model.request(1).names, ["db", "query", "insert", "db_context", "extra"]);
 }

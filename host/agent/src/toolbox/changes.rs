@@ -1,4 +1,4 @@
-//! Changes of the tools after a result.
+//! Applies injections to the tools of a conversation.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use indexmap::IndexSet;
 
 use super::Toolbox;
 use super::declared_tools::definition_bytes;
-use super::gateway::describe;
+use super::gateway::description_line;
 use crate::event::Event;
 use crate::injection::{DiscoveredEntity, Injection, shared_method_id};
 use crate::model::Delivery;
 use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolLookup, ToolName};
 
-/// The names of added tools, by the effect of adding them.
+/// The names of the tools that an injection adds, grouped by the [`AddOutcome`].
 #[derive(Default)]
 struct Additions {
     new: IndexSet<ToolName>,
-    /// Tools that existed before, including the redefined ones.
+    /// Tools that existed before, including the redefined tools.
     rebound: Vec<ToolName>,
     redefined: Vec<ToolName>,
     excluded: Vec<ToolName>,
 }
 
 impl Toolbox {
-    /// Applies an injection after the result of `trigger`: removals first, then additions. Returns the events to emit.
+    /// Applies an injection that the tool `trigger` caused: removals first, then additions. Returns the events to emit.
     pub(crate) fn apply(&mut self, injection: Injection, trigger: &ToolName) -> Vec<Event> {
         let guards = if injection.discovered.is_empty() {
             Vec::new()
@@ -88,7 +88,7 @@ impl Toolbox {
         }
     }
 
-    /// Applies guards to methods of entities, now and whenever these methods are added again.
+    /// Applies guards to methods of entities, now and each time these methods are added again.
     pub(crate) fn attach_guards(&mut self, guards: &[Arc<dyn Decorator>], methods: &[ToolId]) {
         for method in methods.iter().filter(|_| !guards.is_empty()) {
             let callable = Arc::make_mut(&mut self.callable);
@@ -96,8 +96,8 @@ impl Toolbox {
         }
     }
 
-    /// Applies the guards of the members' own tools to the methods that a group shares. The methods are then guarded
-    /// for every member, since all members share one tool per method.
+    /// Applies the guards of the members' own tools to the shared methods of a group. All members of the group share one
+    /// tool per method, so the guards then apply to every member.
     fn guard_shared_methods(&mut self, discovery: &DiscoveredEntity) {
         let Some(addition) = &discovery.group_addition else {
             return;
@@ -108,12 +108,13 @@ impl Toolbox {
         }
     }
 
-    /// Adds tools to the callable ones. Returns their names, by the effect of adding them.
+    /// Adds tools to the callable tools. Returns their names, grouped by the outcome.
     fn add(&mut self, tools: Vec<Arc<dyn Tool>>) -> Additions {
         let mut additions = Additions::default();
         for tool in tools {
             match Arc::make_mut(&mut self.callable).add(tool) {
                 AddOutcome::New(name) => drop(additions.new.insert(name)),
+                // The injection has this new tool twice.
                 AddOutcome::Rebound(name) | AddOutcome::Redefined(name) if additions.new.contains(&name) => {}
                 AddOutcome::Rebound(name) => additions.rebound.push(name),
                 AddOutcome::Redefined(name) => {
@@ -130,7 +131,7 @@ impl Toolbox {
         additions
     }
 
-    /// Declares new tools, and returns the event for them.
+    /// Declares new tools, and records `trigger` as their parent. Returns the event for the tools.
     fn declare_new(&mut self, names: &[ToolName], trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -150,7 +151,7 @@ impl Toolbox {
         })
     }
 
-    /// Records that rebound tools have live objects, also if they were lost before. Returns the event for them.
+    /// Removes the marks of lost tools from rebound tools: their objects exist again. Returns the event for the tools.
     fn recover_rebound(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -166,8 +167,8 @@ impl Toolbox {
         })
     }
 
-    /// Declares the new definitions of tools from the next request on, and returns the event for them. With a gateway,
-    /// the result describes them instead.
+    /// Declares the new definitions of tools from the next request on, and returns the event for the tools. With
+    /// [`Delivery::Gateway`], the result describes the new definitions instead.
     fn redefine(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -180,8 +181,8 @@ impl Toolbox {
         })
     }
 
-    /// Replaces the declared definition of a tool by the current one. With a gateway, the declared definitions do not
-    /// change within a turn.
+    /// Replaces the declared definition of a tool by its current definition. With [`Delivery::Gateway`], the declared
+    /// definitions do not change within a turn.
     pub(super) fn refresh_definition(&mut self, name: &ToolName) {
         if let Some(tool) = self.callable_tool(name).filter(|_| self.delivery != Delivery::Gateway) {
             self.declared.redefine(name, tool.definition);
@@ -204,11 +205,11 @@ impl Toolbox {
         }
     }
 
-    /// Returns the size of a new tool in the prompt, in bytes.
+    /// Returns the number of bytes that a new tool adds to the prompt: the size of its declaration or of its description.
     fn prompt_bytes(&self, name: &ToolName) -> u64 {
         let bytes = self.callable_tool(name).map_or(0, |tool| {
-            if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
-                return describe(&tool).len();
+            if self.delivery == Delivery::Gateway && !self.configured.contains(name) {
+                return description_line(&tool).len();
             }
             name.as_str().len() + definition_bytes(&tool.definition)
         });

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use crate::model::DeclaredTool;
 use toolwit_core::{NamedTool, ToolDefinition, ToolName};
 
-/// The declared tools, in order, with the position of each.
+/// The declared tools, in order. The position of a tool can be looked up by its name.
 #[derive(Clone, Default)]
 pub(super) struct DeclaredTools {
     tools: Vec<DeclaredTool>,
@@ -24,13 +24,13 @@ impl DeclaredTools {
         self.tools.len()
     }
 
-    /// Returns the size of the definitions in a request, without the names of the tools, in bytes.
+    /// Returns the size that the descriptions and input schemas of all tools have in a request, in bytes.
     pub(super) fn definition_bytes(&self) -> usize {
         let sizes = || self.tools.iter().map(|tool| definition_bytes(&tool.definition)).sum();
         *self.definition_bytes.get_or_init(sizes)
     }
 
-    /// Appends a tool. Returns `false` if it is declared already.
+    /// Appends a tool. Returns `false` if a tool with this name is already declared.
     pub(super) fn push(&mut self, tool: &NamedTool) -> bool {
         if self.positions.contains_key(&tool.name) {
             return false;
@@ -44,7 +44,7 @@ impl DeclaredTools {
         true
     }
 
-    /// Replaces the definition of a tool, if it is declared.
+    /// Replaces the definition of a tool, if the tool is declared.
     pub(super) fn redefine(&mut self, name: &ToolName, definition: Arc<ToolDefinition>) {
         if let Some(&position) = self.positions.get(name) {
             self.definition_bytes.take();
@@ -52,7 +52,7 @@ impl DeclaredTools {
         }
     }
 
-    /// Removes the tools for which `keep` returns `false`. `keep` may change the definitions of the others.
+    /// Removes the tools for which `keep` returns `false`. `keep` may change the definitions of the remaining tools.
     pub(super) fn retain(&mut self, keep: impl FnMut(&mut DeclaredTool) -> bool) {
         self.definition_bytes.take();
         self.tools.retain_mut(keep);
@@ -68,7 +68,7 @@ impl DeclaredTools {
     }
 }
 
-/// Returns the size of a definition in a request, without the name of the tool, in bytes.
+/// Returns the size that the description and the input schema of a tool have in a request, in bytes.
 pub(super) fn definition_bytes(definition: &ToolDefinition) -> usize {
     definition.description.len() + definition.input_schema.to_string().len()
 }

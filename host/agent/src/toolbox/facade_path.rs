@@ -6,17 +6,17 @@ use std::sync::Arc;
 use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolSet};
 
-/// Returns the shortest sequence of facades to call until a tool of this name is visible, at most [`FACADE_DEPTH_MAX`]
-/// long. Returns `None` if there is no such sequence.
+/// Returns the names of the facades to call, outermost first, until the tool `wanted` is visible. This is the shortest
+/// path with at most [`FACADE_DEPTH_MAX`] facades. Returns `None` if no such path exists.
 pub(crate) fn facade_path(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> {
     let outermost = tools
         .iter()
         .filter_map(|tool| Some((inner_tools(&tool.tool)?, vec![tool.name.to_string()])));
-    // The search is breadth-first, so that the first sequence that it finds is the shortest one.
+    // The search is breadth-first, so the first path that it finds is the shortest.
     let mut pending: VecDeque<_> = outermost.collect();
     let mut visited = HashSet::new();
     while let Some((inner, path)) = pending.pop_front() {
-        // A facade inside several others is searched once.
+        // A facade may be inside several others. It is searched once.
         if !visited.insert(inner.as_ptr()) {
             continue;
         }
@@ -35,7 +35,7 @@ pub(crate) fn facade_path(wanted: &str, tools: &ToolSet) -> Option<Vec<String>> 
     None
 }
 
-/// Returns the tools inside a facade; `None` if the tool is not a facade.
+/// Returns the tools inside a facade, or `None` if the tool is not a facade.
 fn inner_tools(tool: &Arc<dyn Tool>) -> Option<&[Arc<dyn Tool>]> {
     tool.facade().map(|facade| facade.fixed_tools())
 }
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_to_a_tool_is_the_shortest_one() {
+    fn the_path_to_a_tool_is_the_shortest_path() {
         let deep = facade("a", [facade("b", [tool("x")])]);
         let shallow = facade("c", [tool("x")]);
         let outer = facade("f", [deep, shallow]);

@@ -19,31 +19,32 @@ use crate::model::{DeclaredTool, Delivery};
 use toolwit_core::{AddOutcome, Message, NamedTool, Tool, ToolId, ToolLookup, ToolName, ToolSet, tool_identities};
 
 pub(crate) use facade_path::facade_path;
-pub(crate) use gateway::{CALL_TOOL, call_tool, gateway_target};
+pub(crate) use gateway::{CALL_TOOL, gateway_target, gateway_tool};
 
-/// Callable and declared tools, and the entities behind them.
+/// The callable tools and the declared tools of a conversation, and the entities whose methods are among these tools.
 ///
-/// During a turn, declared tools are only appended: most providers put tools before messages, and any other change
-/// invalidates the cached prompt. The exceptions are eviction, when more than `tools_max` would be declared, and a tool
-/// that is added again with another definition: the model must know the schema with which its arguments are checked.
+/// Within a turn, the list of declared tools only grows at its end. Most providers put the tools before the messages, so
+/// any other change invalidates the prompt cache. There are two exceptions. If more than `tools_max` tools would be
+/// declared, some are evicted. If a tool is added again with another definition, the new definition is declared, because
+/// the arguments are checked against the new schema.
 ///
-/// With [`Delivery::Gateway`], injected tools are not declared. The result that injects a tool describes it instead.
+/// With [`Delivery::Gateway`], injected tools are not declared. The result that injects a tool describes the tool instead.
 #[derive(Clone)]
 pub(crate) struct Toolbox {
     callable: Arc<ToolSet>,
     declared: DeclaredTools,
-    /// Tools that were injected and described behind a gateway, in order.
+    /// Injected tools that a message describes, in order. Only [`Delivery::Gateway`] has such tools.
     described: IndexSet<ToolName>,
     delivery: Delivery,
     entities: Entities,
     lineage: Arc<Lineage>,
     calls: Arc<CallLog>,
-    /// The tools of the application and of roles, as opposed to injected tools. They are never folded, and are evicted
-    /// only after injected tools that were not just used.
-    fixed: HashSet<ToolName>,
-    /// Tools that can be called and are not declared.
+    /// The tools that the application or a role added, not an injection. They are never folded. They are evicted only
+    /// after the injected tools that were not just used.
+    configured: HashSet<ToolName>,
+    /// Evicted and folded tools. They can be called, but are neither declared nor described.
     hidden: HashSet<ToolName>,
-    /// The value of `use_count` when each tool was last used.
+    /// For each tool, the value of `use_count` at its last use.
     last_use: HashMap<ToolName, u64>,
     /// The number of uses so far. A use is an addition, a call, or a restoration after hiding.
     use_count: u64,
@@ -55,7 +56,7 @@ pub(crate) struct Toolbox {
 
 impl Toolbox {
     pub(crate) fn new(callable: ToolSet, delivery: Delivery, limits: &LoopLimits) -> Self {
-        let fixed = callable.iter().map(|tool| tool.name.clone()).collect();
+        let configured = callable.iter().map(|tool| tool.name.clone()).collect();
         Self {
             callable: Arc::new(callable),
             declared: DeclaredTools::default(),
@@ -64,7 +65,7 @@ impl Toolbox {
             entities: Entities::default(),
             lineage: Arc::default(),
             calls: Arc::default(),
-            fixed,
+            configured,
             hidden: HashSet::new(),
             last_use: HashMap::new(),
             use_count: 0,
@@ -89,7 +90,7 @@ impl Toolbox {
         &self.lineage
     }
 
-    /// Appends a completed call.
+    /// Appends a completed call to the log.
     pub(crate) fn record_call(&mut self, call: PastCall) {
         Arc::make_mut(&mut self.calls).push(call);
     }
@@ -111,11 +112,11 @@ impl Toolbox {
         &self.entities
     }
 
-    /// Adds a tool that was injected before the conversation was resumed. `is_lost` marks a method whose object no
-    /// longer exists.
+    /// Adds a tool that was injected before the conversation was resumed. `is_lost` is set for a method of an entity
+    /// whose object no longer exists.
     pub(crate) fn restore_injected(&mut self, trigger: &ToolName, name: ToolName, tool: Arc<dyn Tool>, is_lost: bool) {
         let id = tool.definition().id.clone();
-        // A tool that already exists or is excluded is not adopted, and is not marked as lost.
+        // `adopt` refuses a tool that already exists or is excluded. Such a tool is not marked as lost.
         if Arc::make_mut(&mut self.callable).adopt(name.clone(), tool) && is_lost {
             self.entities.mark_lost(id);
         }
@@ -124,13 +125,13 @@ impl Toolbox {
         self.record_lineage(&[name], trigger);
     }
 
-    /// Replaces a method of an entity by one with a live object. The tool then no longer counts as lost.
+    /// Replaces a method of an entity by a method with a live object, and removes the mark of a lost tool.
     pub(crate) fn rebind(&mut self, tool: Arc<dyn Tool>) {
         self.entities.mark_recovered(&tool.definition().id);
         self.replace(tool);
     }
 
-    /// Replaces an existing tool, and declares its new definition if that has changed.
+    /// Replaces an existing tool, and declares its new definition if the definition has changed.
     pub(crate) fn replace(&mut self, tool: Arc<dyn Tool>) {
         if let AddOutcome::Redefined(name) = Arc::make_mut(&mut self.callable).add(tool) {
             self.refresh_definition(&name);
@@ -148,8 +149,8 @@ impl Toolbox {
         }
     }
 
-    /// Returns the text that describes the tools that the events inject, redefine or restore, for a model behind a
-    /// gateway. Returns `None` without a gateway, or if the events have no such tools.
+    /// With [`Delivery::Gateway`], returns a text that describes to the model the tools that the events inject, redefine
+    /// or restore. Returns `None` with another delivery, or if the events have no such tools.
     pub(crate) fn descriptions(&self, events: &[Event]) -> Option<String> {
         if self.delivery != Delivery::Gateway {
             return None;
@@ -162,9 +163,9 @@ impl Toolbox {
         });
         let lines: String = names
             .filter_map(|name| self.callable_tool(name))
-            .map(|tool| gateway::describe(&tool))
+            .map(|tool| gateway::description_line(&tool))
             .collect();
-        (!lines.is_empty()).then(|| format!("\n\n{}\n{lines}", gateway::HEADING))
+        (!lines.is_empty()).then(|| format!("\n\n{}\n{lines}", gateway::DESCRIPTIONS_HEADING))
     }
 
     pub(crate) fn delivery(&self) -> Delivery {
@@ -184,35 +185,35 @@ impl Toolbox {
     }
 
     /// Adds a tool of the application or of a role, unless it is excluded. The tool is declared from the next turn on.
-    pub(crate) fn add_fixed(&mut self, tool: Arc<dyn Tool>) -> AddOutcome {
+    pub(crate) fn add_configured(&mut self, tool: Arc<dyn Tool>) -> AddOutcome {
         let outcome = Arc::make_mut(&mut self.callable).add(tool);
         if !matches!(outcome, AddOutcome::Excluded(_)) {
             self.hidden.remove(outcome.name());
-            self.fixed.insert(outcome.name().clone());
+            self.configured.insert(outcome.name().clone());
         }
         outcome
     }
 
-    /// Ends the exclusion of a tool, by all its identities. Returns the events to emit.
+    /// Ends the exclusion of a tool and of the tools that it decorates. Returns the events to emit.
     pub(crate) fn admit_tool(&mut self, tool: &Arc<dyn Tool>) -> Vec<Event> {
         let mut admitted = tool_identities(tool);
         admitted.retain(|id| Arc::make_mut(&mut self.callable).admit(id));
         admitted.into_iter().map(|tool| Event::ToolAdmitted { tool }).collect()
     }
 
-    /// Ends the exclusion of an id, for a tool that the application added again before the conversation was resumed.
+    /// Ends the exclusion of an id. A resume calls this for a tool that the application had added again.
     pub(crate) fn admit_id(&mut self, id: &ToolId) {
         Arc::make_mut(&mut self.callable).admit(id);
     }
 
-    /// Removes the tools with this identity, so that nothing adds them again until such a tool is
-    /// [admitted](Self::admit_tool). They stay declared until the end of the turn. Returns the names of the removed
+    /// Removes the tools with this id, and excludes the id: a tool with this id can be added again only after it is
+    /// [admitted](Self::admit_tool). The tools stay declared until the end of the turn. Returns the names of the removed
     /// tools.
     pub(crate) fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
         let names = Arc::make_mut(&mut self.callable).exclude(id);
         for name in &names {
             self.hidden.remove(name);
-            self.fixed.remove(name);
+            self.configured.remove(name);
         }
         names
     }
@@ -222,24 +223,24 @@ impl Toolbox {
     pub(crate) fn remove(&mut self, id: &ToolId) -> Option<ToolName> {
         let name = Arc::make_mut(&mut self.callable).remove(id)?;
         self.hidden.remove(&name);
-        self.fixed.remove(&name);
+        self.configured.remove(&name);
         Some(name)
     }
 
     /// Begins a turn: declares the callable tools that are not hidden, with their current definitions. Returns the
-    /// names of the tools that are declared, or described behind a gateway.
+    /// names of the declared tools, and with [`Delivery::Gateway`] also of the described tools.
     pub(crate) fn start_turn(&mut self) -> Vec<ToolName> {
         let mut names: IndexSet<_> = self.declared.take().into_iter().collect();
         names.extend(std::mem::take(&mut self.described));
         let callable = self.callable.clone();
-        let shown = callable.iter().filter(|tool| !self.hidden.contains(&tool.name));
-        names.extend(shown.map(|tool| tool.name.clone()));
+        let visible = callable.iter().filter(|tool| !self.hidden.contains(&tool.name));
+        names.extend(visible.map(|tool| tool.name.clone()));
         names.retain(|name| self.declare(name));
         names.into_iter().collect()
     }
 
-    /// At the beginning of a turn, evicts tools beyond the limit on declared tools, and warns of many. Returns the
-    /// events to emit.
+    /// At the beginning of a turn, evicts the tools beyond the limit on declared tools, and checks whether a warning is
+    /// due. Returns the events to emit.
     pub(crate) fn limit_declared(&mut self) -> Vec<Event> {
         let evicted = self.evict(&[]);
         evicted.into_iter().chain(self.warn()).collect()
@@ -251,8 +252,8 @@ impl Toolbox {
         folded.into_iter().chain(self.apply(injection, trigger)).collect()
     }
 
-    /// Updates the declared definitions from the callable tools, and stops declaring removed tools. Call it only before
-    /// the first inference of a turn.
+    /// Updates the declared definitions from the callable tools, and stops declaring removed tools. The caller must do so
+    /// before the first inference of a turn: later, the change would invalidate the prompt cache.
     pub(crate) fn refresh_declared(&mut self) {
         let callable = &self.callable;
         self.declared.retain(|tool| match callable.look_up(tool.name.as_str()) {
@@ -281,14 +282,14 @@ impl Toolbox {
         }
     }
 
-    /// Declares a callable tool after the others, or updates the definition of a declared one. Behind a gateway, an
-    /// injected tool counts as described instead. Returns whether the tool is new among the declared or the described
-    /// tools.
+    /// Declares a callable tool after the others, or updates its definition if it is already declared. With
+    /// [`Delivery::Gateway`], an injected tool is added to the described tools instead. Returns whether the tool was
+    /// neither declared nor described before.
     fn declare(&mut self, name: &ToolName) -> bool {
         let Some(tool) = self.callable_tool(name) else {
             return false;
         };
-        if self.delivery == Delivery::Gateway && !self.fixed.contains(name) {
+        if self.delivery == Delivery::Gateway && !self.configured.contains(name) {
             return self.described.insert(name.clone());
         }
         let is_new = self.declared.push(&tool);
@@ -298,7 +299,7 @@ impl Toolbox {
         is_new
     }
 
-    /// Declares the callable tools among those that an interrupted run declared, such as the tools of its roles.
+    /// Declares the tools that an interrupted run declared, such as the tools of its roles, if they are callable.
     pub(crate) fn declare_again(&mut self, names: &[ToolName]) {
         for name in names {
             self.declare(name);

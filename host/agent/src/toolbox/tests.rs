@@ -43,19 +43,19 @@ fn declared(toolbox: &Toolbox) -> Vec<&str> {
 }
 
 #[test]
-fn the_size_of_the_definitions_follows_the_declared_tools() {
+fn the_size_of_the_definitions_changes_with_the_declared_tools() {
     let mut toolbox = toolbox();
-    let one = toolbox.definition_bytes();
-    assert_eq!(one, r#"{"type":"object"}"#.len());
+    let bytes_per_tool = toolbox.definition_bytes();
+    assert_eq!(bytes_per_tool, r#"{"type":"object"}"#.len());
     add(&mut toolbox, &["a", "b"]);
-    assert_eq!(toolbox.definition_bytes(), 3 * one);
+    assert_eq!(toolbox.definition_bytes(), 3 * bytes_per_tool);
     toolbox.apply(Injection::remove(vec![ToolId::native("a")]), &name("base"));
     toolbox.start_turn();
-    assert_eq!(toolbox.definition_bytes(), 2 * one);
+    assert_eq!(toolbox.definition_bytes(), 2 * bytes_per_tool);
 }
 
 #[test]
-fn the_least_recently_used_tools_are_evicted_before_initial_ones() {
+fn the_least_recently_used_injected_tool_is_evicted_first() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a", "b", "c"]);
     toolbox.mark_called(&name("a"));
@@ -93,7 +93,11 @@ fn removed_tools_are_evicted_first() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a", "b", "c"]);
     toolbox.apply(Injection::remove(vec![ToolId::native("c")]), &name("base"));
-    assert_eq!(declared(&toolbox), ["base", "a", "b", "c"], "still declared");
+    assert_eq!(
+        declared(&toolbox),
+        ["base", "a", "b", "c"],
+        "a removed tool stays declared"
+    );
     add(&mut toolbox, &["d"]);
     assert_eq!(declared(&toolbox), ["base", "a", "b", "d"]);
 }
@@ -103,14 +107,17 @@ fn the_last_of_too_many_new_tools_are_evicted() {
     let mut toolbox = toolbox();
     let events = add(&mut toolbox, &["a", "b", "c", "d", "e"]);
     assert_eq!(declared(&toolbox), ["base", "a", "b", "c"]);
-    let start = Event::TurnStarted {
+    let turn_start = Event::TurnStarted {
         loop_id: String::new(),
         turn: 1,
         tools: vec![name("base")],
         prompt: None,
         answer_schema: None,
     };
-    assert_eq!(visible_tools([start].iter().chain(&events)), toolbox.declared_names());
+    assert_eq!(
+        visible_tools([turn_start].iter().chain(&events)),
+        toolbox.declared_names()
+    );
 }
 
 #[test]
@@ -123,7 +130,7 @@ fn the_warning_is_emitted_once_each_time_the_number_reaches_the_limit() {
 }
 
 #[test]
-fn adding_an_equal_tool_again_replaces_its_code_only() {
+fn adding_a_tool_again_with_the_same_definition_replaces_only_its_implementation() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a"]);
     let before = Arc::as_ptr(&toolbox.declared()[1].definition);
@@ -143,8 +150,8 @@ fn adding_a_tool_again_declares_its_new_definition_at_the_same_position() {
     let mut toolbox = toolbox();
     add(&mut toolbox, &["a", "b"]);
     let schema = json!({"type": "object", "required": ["x"]});
-    let changed = NativeTool::new("a", "", schema.clone(), |_, _| async { Ok(ToolResult::text("")) });
-    let events = toolbox.apply(Injection::add(vec![Arc::new(changed.unwrap())]), &name("base"));
+    let redefined = NativeTool::new("a", "", schema.clone(), |_, _| async { Ok(ToolResult::text("")) });
+    let events = toolbox.apply(Injection::add(vec![Arc::new(redefined.unwrap())]), &name("base"));
     assert!(
         events
             .iter()
@@ -157,7 +164,7 @@ fn adding_a_tool_again_declares_its_new_definition_at_the_same_position() {
 
 // accept: 40
 #[test]
-fn the_limit_on_declared_tools_counts_initial_ones() {
+fn the_limit_on_declared_tools_includes_the_initial_tools() {
     let limits = LoopLimits {
         tools_max: 3,
         tools_warn: 3,
@@ -167,20 +174,24 @@ fn the_limit_on_declared_tools_counts_initial_ones() {
     let mut toolbox = Toolbox::new(set, Delivery::List, &limits);
     toolbox.start_turn();
     let events = toolbox.limit_declared();
-    let hidden = vec![name("e"), name("d")];
+    let evicted = vec![name("e"), name("d")];
     assert_eq!(
         events,
-        [Event::ToolsEvicted { names: hidden }, Event::ToolsMany { count: 3 }]
+        [Event::ToolsEvicted { names: evicted }, Event::ToolsMany { count: 3 }]
     );
     assert_eq!(declared(&toolbox), ["a", "b", "c"]);
     toolbox.apply(Injection::add(vec![tool("new")]), &name("a"));
     assert_eq!(
         declared(&toolbox),
         ["a", "b", "new"],
-        "a tool that was just injected is shown"
+        "a tool that was just injected is declared"
     );
     toolbox.mark_called(&name("e"));
-    assert_eq!(declared(&toolbox), ["a", "b", "e"], "a hidden tool can be called");
+    assert_eq!(
+        declared(&toolbox),
+        ["a", "b", "e"],
+        "a hidden tool is declared again when it is called"
+    );
     toolbox.start_turn();
     assert!(toolbox.limit_declared().is_empty());
     assert_eq!(declared(&toolbox).len(), 3);

@@ -13,11 +13,11 @@ use toolwit_core::{
     Blackboard, BlackboardEntry, EffectClass, NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId, ToolResult,
 };
 
-/// A function that formats an object for a model.
-type FormatEntry = dyn Fn(&BlackboardEntry) -> String + Send + Sync;
+/// A function that formats an object of the blackboard for a model.
+type EntryFormatter = dyn Fn(&BlackboardEntry) -> String + Send + Sync;
 
-/// Tools with which a model reads the blackboard: list, get, describe and count objects, and get the newest one of a
-/// type.
+/// Tools with which a model reads the blackboard. They list, get, describe and count objects, and get the newest object
+/// of a type.
 ///
 /// ```
 /// use toolwit_agent::BlackboardTools;
@@ -33,7 +33,7 @@ type FormatEntry = dyn Fn(&BlackboardEntry) -> String + Send + Sync;
 /// ```
 #[derive(Clone)]
 pub struct BlackboardTools {
-    format: Arc<FormatEntry>,
+    format: Arc<EntryFormatter>,
 }
 
 impl Default for BlackboardTools {
@@ -60,20 +60,20 @@ struct TypeArguments {
 }
 
 impl BlackboardTools {
-    /// The name of the facade of the tools.
+    /// The name of the facade that contains the tools.
     pub const NAME: &'static str = "blackboard";
 
-    /// The description of the facade for models.
+    /// The description of the facade that contains the tools.
     pub const DESCRIPTION: &'static str = "Shows the objects of earlier steps: lists, gets, describes and counts them.";
 
-    /// Creates tools that show the `info` text of an object if it has one, otherwise its `content`, otherwise its
-    /// value: a string as it is, and any other value as JSON.
+    /// Creates tools with the default format of objects. It is the text in the field `info`, otherwise the text in the
+    /// field `content`, otherwise the full value: a string without quotes, and any other value as JSON.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the format of objects.
+    /// Sets the function that formats an object for the model.
     #[must_use]
     pub fn with_format(mut self, format: impl Fn(&BlackboardEntry) -> String + Send + Sync + 'static) -> Self {
         self.format = Arc::new(format);
@@ -94,7 +94,7 @@ impl BlackboardTools {
     /// # Errors
     /// Never in practice: the schemas are fixed.
     pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
-        let (get_format, last_format, describe_format) =
+        let (format_named, format_newest, format_described) =
             (self.format.clone(), self.format.clone(), self.format.clone());
         Ok(vec![
             tool(
@@ -104,17 +104,17 @@ impl BlackboardTools {
             )?,
             tool(
                 "blackboard_get",
-                "Shows the object with a name.",
+                "Shows the object with the given name.",
                 move |board, arguments: NameArguments| match board.get(&arguments.name) {
-                    Some(entry) => ToolResult::text(get_format(&entry)),
-                    None => unknown_name(board, &arguments.name),
+                    Some(entry) => ToolResult::text(format_named(&entry)),
+                    None => unknown_name_error(board, &arguments.name),
                 },
             )?,
             tool(
                 "blackboard_last",
                 "Shows the newest object of a type.",
                 move |board, arguments: TypeArguments| match board.last(&arguments.kind) {
-                    Some(entry) => ToolResult::text(last_format(&entry)),
+                    Some(entry) => ToolResult::text(format_newest(&entry)),
                     None => ToolResult::error(format!(
                         "there is no object of the type `{}`; `blackboard_list` lists all objects",
                         arguments.kind
@@ -123,10 +123,10 @@ impl BlackboardTools {
             )?,
             tool(
                 "blackboard_describe",
-                "Describes the object with a name: its type and its content.",
+                "Shows the type, the name and the content of the object with the given name.",
                 move |board, arguments: NameArguments| match board.get(&arguments.name) {
-                    Some(entry) => ToolResult::text(format!("{}\n{}", heading(&entry), describe_format(&entry))),
-                    None => unknown_name(board, &arguments.name),
+                    Some(entry) => ToolResult::text(format!("{}\n{}", heading(&entry), format_described(&entry))),
+                    None => unknown_name_error(board, &arguments.name),
                 },
             )?,
             tool(
@@ -138,15 +138,14 @@ impl BlackboardTools {
     }
 }
 
-/// Formats an object as its `info` text if it has one, otherwise as its `content`, otherwise as its value: a string as
-/// it is, and any other value as JSON.
+/// Formats an object in the default format, which [`BlackboardTools::new`] documents.
 fn default_format(entry: &BlackboardEntry) -> String {
     let value = entry.value();
     let text = ["info", "content"].iter().find_map(|key| value.get(key)?.as_str());
     match (text, value) {
         (Some(text), _) => text.to_owned(),
         (None, Value::String(text)) => text.clone(),
-        (None, other) => other.to_string(),
+        (None, value) => value.to_string(),
     }
 }
 
@@ -171,7 +170,7 @@ fn heading(entry: &BlackboardEntry) -> String {
     }
 }
 
-fn unknown_name(board: &dyn Blackboard, name: &str) -> ToolResult {
+fn unknown_name_error(board: &dyn Blackboard, name: &str) -> ToolResult {
     let entries = board.entries();
     let mut names: Vec<_> = entries
         .iter()
@@ -188,7 +187,7 @@ fn unknown_name(board: &dyn Blackboard, name: &str) -> ToolResult {
     ToolResult::error(format!("there is no object named `{name}`; {hint}"))
 }
 
-/// Creates a tool that reads the blackboard of its conversation.
+/// Creates a tool that reads the blackboard of its conversation. `show` computes the result of a call.
 fn tool<In>(
     name: &str,
     description: &str,

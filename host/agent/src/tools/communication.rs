@@ -7,7 +7,7 @@ use crate::process::Process;
 use toolwit_core::Error;
 use toolwit_core::{EffectClass, NativeTool, ToolContext, ToolError, ToolId, ToolResult};
 
-/// The arguments of both tools.
+/// The arguments of `progress` and of `communicate`.
 #[derive(Deserialize, JsonSchema)]
 struct MessageArguments {
     /// The text for the user.
@@ -16,7 +16,7 @@ struct MessageArguments {
 
 /// Returns the tool `progress`, which shows the user a transient note about the current step.
 ///
-/// Outside a conversation the tool has no effect, and its result states that.
+/// Outside a conversation, the tool sends nothing, and its result states that no user is connected.
 ///
 /// # Errors
 /// Never in practice: the schema is fixed.
@@ -33,7 +33,7 @@ pub fn progress_tool() -> Result<NativeTool, Error> {
 
 /// Returns the tool `communicate`, which sends the user a lasting message. The history also contains the message.
 ///
-/// Outside a conversation the tool has no effect, and its result states that.
+/// Outside a conversation, the tool sends nothing, and its result states that no user is connected.
 ///
 /// # Errors
 /// Never in practice: the schema is fixed.
@@ -60,7 +60,10 @@ fn message_tool(
         description,
         move |arguments: MessageArguments, context: ToolContext| async move {
             if Process::of(&context).is_err() {
-                tracing::warn!(tool = name, "there is no process; the message is dropped");
+                tracing::warn!(
+                    tool = name,
+                    "the tool runs outside a conversation; its message is dropped"
+                );
                 return Ok::<_, ToolError>(ToolResult::text("No user is connected; continue without the message."));
             }
             Ok(send(arguments, &context))

@@ -1,4 +1,4 @@
-//! Native tools that give a model access to its conversation: the blackboard, the process, the user.
+//! Native tools with which a model reads the blackboard and its process, and sends messages to the user.
 
 mod blackboard;
 mod communication;

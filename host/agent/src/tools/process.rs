@@ -1,4 +1,4 @@
-//! Process tools, with which a model reads the state of its own process.
+//! Process tools, with which a model reads the status, budget and usage of its own process.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use toolwit_core::Error;
 use toolwit_core::{EffectClass, NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId};
 
 /// The default number of actions that `process_history` returns.
-const ACTIONS_SHOWN: usize = 20;
+const DEFAULT_ACTION_COUNT: usize = 20;
 
 /// Tools with which a model reads its own process: status, budget, cost, history and usage.
 ///
-/// Outside a conversation each call returns an error.
+/// Outside a conversation, each call returns an error.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessTools;
 
@@ -29,12 +29,12 @@ struct HistoryArguments {
 }
 
 impl ProcessTools {
-    /// The name of the facade of the tools.
+    /// The name of the facade that contains the tools.
     pub const NAME: &'static str = "process";
 
-    /// The description of the facade for models.
+    /// The description of the facade that contains the tools.
     pub const DESCRIPTION: &'static str =
-        "Shows your own process: status, budget and its rest, cost, history, tools and models used.";
+        "Shows your own process: status, budget and remaining budget, cost, history, and the tools and models used.";
 
     /// Returns one facade that contains the tools.
     ///
@@ -53,12 +53,12 @@ impl ProcessTools {
         Ok(vec![
             tool(
                 "process_status",
-                "Shows the id, status, goal and running time of your process.",
+                "Shows the id, status, goal, running time and nesting depth of your process.",
                 |process, _: NoArguments| status(process),
             )?,
             tool(
                 "process_budget",
-                "Shows the budget of your process, and the rest of it.",
+                "Shows the budget of your process: the limits, the used part and the remaining part.",
                 |process, _: NoArguments| budget(process),
             )?,
             tool(
@@ -68,12 +68,12 @@ impl ProcessTools {
             )?,
             tool(
                 "process_history",
-                "Lists the actions of your process, with the duration of each.",
-                |process, arguments: HistoryArguments| history(process, arguments.last.unwrap_or(ACTIONS_SHOWN)),
+                "Lists the last actions of your process, with the duration of each.",
+                |process, arguments: HistoryArguments| history(process, arguments.last.unwrap_or(DEFAULT_ACTION_COUNT)),
             )?,
             tool(
                 "process_tools_stats",
-                "Shows how often each tool was called.",
+                "Shows for each tool the number of calls, the number of errors and the total duration.",
                 |process, _: NoArguments| json!(process.tool_usage()),
             )?,
             tool(
@@ -85,7 +85,7 @@ impl ProcessTools {
     }
 }
 
-/// Creates a tool that reads the process of its conversation.
+/// Creates a tool that reads the process of its conversation. `show` computes the result of a call.
 fn tool<In>(
     name: &str,
     description: &str,
@@ -136,8 +136,8 @@ fn budget(process: &Process) -> Value {
 fn cost(process: &Process) -> Value {
     let usage = process.model_usage();
     let total = |purpose: ModelUsageKind| {
-        let of_kind = usage.iter().filter(|((kind, _), _)| *kind == purpose);
-        of_kind.fold(ModelUsage::default(), |mut sum, (_, model_usage)| {
+        let with_purpose = usage.iter().filter(|((kind, _), _)| *kind == purpose);
+        with_purpose.fold(ModelUsage::default(), |mut sum, (_, model_usage)| {
             sum.invocations += model_usage.invocations;
             sum.tokens += model_usage.tokens;
             sum.cost_usd = sum.cost_usd.saturating_add(model_usage.cost_usd);
@@ -151,14 +151,15 @@ fn cost(process: &Process) -> Value {
     })
 }
 
-fn history(process: &Process, last: usize) -> Value {
+/// Returns the last `count` actions and the number of all stored actions.
+fn history(process: &Process, count: usize) -> Value {
     let actions = process.actions();
-    let shown = actions.get(actions.len().saturating_sub(last)..).unwrap_or_default();
+    let shown = actions.get(actions.len().saturating_sub(count)..).unwrap_or_default();
     json!({ "actions": shown, "all": actions.len() })
 }
 
 fn models(process: &Process) -> Value {
-    let entries = process.model_usage().into_iter();
-    let models = entries.map(|((kind, model), usage)| json!({ "model": model, "kind": kind, "use": usage }));
+    let usage_by_model = process.model_usage().into_iter();
+    let models = usage_by_model.map(|((kind, model), usage)| json!({ "model": model, "kind": kind, "use": usage }));
     json!({ "models": models.collect::<Vec<_>>() })
 }

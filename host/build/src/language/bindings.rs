@@ -1,7 +1,7 @@
 //! Generates bindings from the WIT, for languages whose toolchain does not generate them.
 //!
-//! Most of the files are in the directory [`BINDINGS`] of a project, next to a digest of the WIT and of the generator.
-//! A build generates the bindings again if the digest has changed.
+//! Most of the generated files are in the directory [`BINDINGS_DIR`] of a project, next to a file with a digest of the
+//! WIT and of the generator's version. A build generates the bindings again if the digest has changed.
 
 use std::{
     fs, io,
@@ -14,22 +14,23 @@ use wit_bindgen_core::{Files, WorldGenerator};
 use super::{Language, go, is_async};
 use crate::{BuildError, ResolvedWit};
 
-/// The directory of the generated files.
-pub(super) const BINDINGS: &str = "bindings";
+/// The directory of the generated files, relative to the project's directory.
+pub(super) const BINDINGS_DIR: &str = "bindings";
 
-/// The file with the digest, in the same directory.
-const DIGEST: &str = "wit.digest";
+/// The file with the digest, in the directory [`BINDINGS_DIR`].
+const DIGEST_FILE: &str = "wit.digest";
 
-/// The generator and its version. It is part of the digest, so that another version generates the bindings again.
+/// The generator and its version, as the header of a generated C file names them. They are part of the digest, so that
+/// another version generates the bindings again.
 const GENERATOR: &str = "`wit-bindgen` 0.60.0";
 
-/// The extensions of the files that are removed from the directory before new files are written. Otherwise, files of an
-/// earlier WIT would be compiled too.
-const EXTENSIONS: [&str; 6] = ["c", "cpp", "h", "o", "template", "zig"];
+/// The extensions of the files that are removed from [`BINDINGS_DIR`] before new files are written. Otherwise, files of
+/// an earlier WIT would be compiled too.
+const GENERATED_EXTENSIONS: [&str; 6] = ["c", "cpp", "h", "o", "template", "zig"];
 
-/// Generates the bindings of a project, unless those of this WIT exist. Returns whether they were generated.
+/// Generates the bindings of a project, unless the bindings of this WIT exist. Returns whether it generated them.
 ///
-/// Does nothing for a language without generated bindings.
+/// Does nothing for a language whose toolchain generates the bindings.
 pub(crate) fn update(
     language: Language,
     dir: &Path,
@@ -39,19 +40,19 @@ pub(crate) fn update(
     let Some(generator) = generator(language, dir) else {
         return Ok(false);
     };
-    let bindings = dir.join(BINDINGS);
+    let bindings_dir = dir.join(BINDINGS_DIR);
     let digest = digest(language, wit, world)?;
-    if fs::read_to_string(bindings.join(DIGEST)).is_ok_and(|recorded| recorded == digest) {
+    if fs::read_to_string(bindings_dir.join(DIGEST_FILE)).is_ok_and(|recorded| recorded == digest) {
         return Ok(false);
     }
-    // The generator for C++ leaves async functions out without an error.
+    // The generator for C++ silently omits async functions.
     if language == Language::Cpp && is_async(wit, world)? {
-        let message = "async functions, streams and futures are not supported; in C they are".to_owned();
+        let message = "it has async functions, streams or futures, which are supported in C".to_owned();
         return Err(BuildError::Bindings { language, message });
     }
     let files = generate(generator, language, wit, world)?;
-    let outcome = write(language, dir, &files).and_then(|()| fs::write(bindings.join(DIGEST), digest));
-    outcome.map_err(BuildError::file("write", bindings))?;
+    let result = write(language, dir, &files).and_then(|()| fs::write(bindings_dir.join(DIGEST_FILE), digest));
+    result.map_err(BuildError::file("write", bindings_dir))?;
     Ok(true)
 }
 
@@ -59,15 +60,15 @@ pub(crate) fn update(
 fn generator(language: Language, dir: &Path) -> Option<Box<dyn WorldGenerator>> {
     match language {
         Language::C | Language::Zig => Some(wit_bindgen_c::Opts::default().build()),
-        // The generator checks which classes of resources the project has.
+        // The generator needs the directory to check which resource classes exist there.
         Language::Cpp => Some(wit_bindgen_cpp::Opts::default().build(Some(&dir.to_owned()))),
         Language::Go => Some(go_options().build()),
         Language::Rust | Language::Python | Language::JavaScript | Language::TypeScript => None,
     }
 }
 
-/// Returns the options of the generator for Go. The generator does not format its output, because for this it would
-/// start any program on `PATH` with the name `gofmt`.
+/// Returns the options of the generator for Go. The generator must not format its output: it would start any program on
+/// `PATH` with the name `gofmt`.
 fn go_options() -> wit_bindgen_go::Opts {
     wit_bindgen_go::Opts {
         format: wit_bindgen_go::Format::False,
@@ -90,19 +91,19 @@ fn generate(
     let failure = |message| BuildError::Bindings { language, message };
     match generated {
         Ok(files) => files.map_err(failure),
-        Err(_panic) => Err(failure("the generator does not support one of its types".to_owned())),
+        Err(_panic) => Err(failure("the generator does not support a type of the WIT".to_owned())),
     }
 }
 
-/// Writes generated files, and removes those of an earlier WIT.
+/// Writes the generated files, and removes the generated files of an earlier WIT.
 fn write(language: Language, dir: &Path, files: &Files) -> io::Result<()> {
-    let bindings = dir.join(BINDINGS);
-    fs::create_dir_all(&bindings)?;
+    let bindings_dir = dir.join(BINDINGS_DIR);
+    fs::create_dir_all(&bindings_dir)?;
     let is_generated = |path: &Path| {
-        let is_listed = |extension| EXTENSIONS.iter().any(|listed| extension == *listed);
+        let is_listed = |extension| GENERATED_EXTENSIONS.iter().any(|listed| extension == *listed);
         path.extension().is_some_and(is_listed)
     };
-    remove_files(&bindings, is_generated)?;
+    remove_files(&bindings_dir, is_generated)?;
     if language == Language::Go {
         return go::write(dir, files);
     }
@@ -112,11 +113,11 @@ fn write(language: Language, dir: &Path, files: &Files) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the files of a directory for which `is_removed` returns `true`.
-pub(super) fn remove_files(dir: &Path, is_removed: impl Fn(&Path) -> bool) -> io::Result<()> {
+/// Removes the files of a directory for which `must_remove` returns `true`.
+pub(super) fn remove_files(dir: &Path, must_remove: impl Fn(&Path) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
-        if path.is_file() && is_removed(&path) {
+        if path.is_file() && must_remove(&path) {
             fs::remove_file(path)?;
         }
     }
@@ -125,21 +126,21 @@ pub(super) fn remove_files(dir: &Path, is_removed: impl Fn(&Path) -> bool) -> io
 
 /// Returns the path of a generated file.
 ///
-/// The class of an exported resource in C++ is a header that the author of the plugin completes. The header is outside
-/// of the directory of the bindings, and the generator writes it only if it is missing.
+/// In C++, the class of an exported resource is in a header that the author of the plugin completes. The header is in
+/// the project's directory, and the generator writes it only if it is missing. All other files are in [`BINDINGS_DIR`].
 fn file_path(dir: &Path, name: &str) -> PathBuf {
     if name.starts_with("exports-") && !name.ends_with(".template") {
         dir.join(name)
     } else {
-        dir.join(BINDINGS).join(name)
+        dir.join(BINDINGS_DIR).join(name)
     }
 }
 
-/// Returns the content of the file [`DIGEST`].
+/// Returns the content of the file [`DIGEST_FILE`]: a digest of the generator, the language, the world and the WIT.
 fn digest(language: Language, wit: &ResolvedWit, world: Option<&str>) -> Result<String, BuildError> {
     let mut hasher = blake3::Hasher::new();
-    for part in [GENERATOR, language.short_name(), world.unwrap_or_default()] {
-        hasher.update(part.as_bytes()).update(&[0]);
+    for text in [GENERATOR, language.short_name(), world.unwrap_or_default()] {
+        hasher.update(text.as_bytes()).update(&[0]);
     }
     for package in wit.encode()? {
         hasher.update(&package);
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_class_of_a_resource_is_the_authors() {
+    fn the_header_of_a_resource_class_is_not_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         update(Language::Cpp, dir.path(), &wit(WIT), None).unwrap();
         let class = dir.path().join("exports-a-b-i-R.h");
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_names_the_version_of_the_generator() {
+    fn generated_files_name_the_version_that_is_in_the_digest() {
         let dir = tempfile::tempdir().unwrap();
         update(Language::C, dir.path(), &wit(WIT), None).unwrap();
         let header = fs::read_to_string(dir.path().join("bindings/w.h")).unwrap();

@@ -1,4 +1,4 @@
-//! C and C++, with the compiler of Zig or of the WASI SDK.
+//! Builds plugins in C and C++ with the compiler of the WASI SDK or of Zig.
 
 use std::{
     ffi::OsString,
@@ -8,53 +8,54 @@ use std::{
 
 use super::{
     Language, LanguageBuild, MissingTool,
-    bindings::{self, BINDINGS},
+    bindings::{self, BINDINGS_DIR},
     tool::ToolProgram,
     zig,
 };
 use crate::{BuildError, Progress};
 
-/// The directory of the programs of the WASI SDK, which by convention is unpacked in `/opt`.
-const WASI_SDK: &str = "/opt/wasi-sdk/bin";
+/// The directory of the programs of the WASI SDK. By convention, the SDK is unpacked in `/opt`.
+const WASI_SDK_BIN: &str = "/opt/wasi-sdk/bin";
 
 /// A language of the C family, with the programs and arguments that compile it.
 #[derive(Debug)]
 pub(super) struct CDialect {
     language: Language,
     /// The name of the compiler in the WASI SDK.
-    clang: &'static str,
+    clang_name: &'static str,
     /// The first arguments of `zig`, which select its compiler.
-    zig: &'static [&'static str],
+    zig_arguments: &'static [&'static str],
     /// The extensions, without a dot, of the files that are compiled or linked.
     extensions: &'static [&'static str],
     /// Further arguments of the compiler.
-    arguments: &'static [&'static str],
+    compiler_arguments: &'static [&'static str],
 }
 
 /// The language C.
 pub(super) const C: CDialect = CDialect {
     language: Language::C,
-    clang: "clang",
-    zig: &["cc"],
+    clang_name: "clang",
+    zig_arguments: &["cc"],
     extensions: &["c", "o"],
-    arguments: &[],
+    compiler_arguments: &[],
 };
 
-/// The language C++. Its bindings use `std::expected` of C++23. The C++ library for WebAssembly has no exceptions.
+/// The language C++. The bindings use `std::expected` of C++23. The C++ library for WebAssembly does not support
+/// exceptions.
 pub(super) const CPP: CDialect = CDialect {
     language: Language::Cpp,
-    clang: "clang++",
-    zig: &["c++"],
+    clang_name: "clang++",
+    zig_arguments: &["c++"],
     extensions: &["cc", "cpp", "o"],
-    arguments: &["-std=c++23", "-fno-exceptions"],
+    compiler_arguments: &["-std=c++23", "-fno-exceptions"],
 };
 
 impl CDialect {
-    /// Returns the compiler of the WASI SDK or else of Zig.
+    /// Finds the compiler of the WASI SDK or, if it is not installed, of Zig.
     pub(super) fn compiler(&self, dir: &Path) -> Result<ToolProgram, MissingTool> {
-        match ToolProgram::at(&Path::new(WASI_SDK).join(self.clang)) {
+        match ToolProgram::at(&Path::new(WASI_SDK_BIN).join(self.clang_name)) {
             Some(clang) => Ok(clang),
-            None => Ok(zig::program(dir, self.language)?.with_first_arguments(self.zig)),
+            None => Ok(zig::program(dir, self.language)?.with_first_arguments(self.zig_arguments)),
         }
     }
 
@@ -74,13 +75,13 @@ impl CDialect {
         ]
         .map(Into::into)
         .to_vec();
-        arguments.extend(self.arguments.iter().map(Into::into));
-        arguments.extend(["-I", ".", "-I", BINDINGS].map(Into::into));
-        for dir in [build.dir, &build.dir.join(BINDINGS)] {
-            arguments.extend(files(dir, self.extensions)?.into_iter().map(Into::into));
+        arguments.extend(self.compiler_arguments.iter().map(Into::into));
+        arguments.extend(["-I", ".", "-I", BINDINGS_DIR].map(Into::into));
+        for dir in [build.dir, &build.dir.join(BINDINGS_DIR)] {
+            arguments.extend(files_with_extensions(dir, self.extensions)?.into_iter().map(Into::into));
         }
         arguments.extend(["-o".into(), output.clone().into()]);
-        compiler.run(build.dir, arguments, build.limit, progress).await?;
+        compiler.run(build.dir, arguments, build.time_limit, progress).await?;
         Ok(output)
     }
 }
@@ -95,13 +96,13 @@ pub(crate) enum CTools {
         /// The path of `llvm-ar`.
         archiver: PathBuf,
     },
-    /// Zig, with the path of its program.
+    /// The program `zig`, with its path.
     Zig(PathBuf),
 }
 
 /// Finds the programs that compile the C code of the project in `dir`.
 pub(crate) fn find_c_tools(dir: &Path) -> Result<CTools, MissingTool> {
-    let [compiler, archiver] = ["clang", "llvm-ar"].map(|name| Path::new(WASI_SDK).join(name));
+    let [compiler, archiver] = ["clang", "llvm-ar"].map(|name| Path::new(WASI_SDK_BIN).join(name));
     if compiler.is_file() && archiver.is_file() {
         return Ok(CTools::WasiSdk { compiler, archiver });
     }
@@ -109,7 +110,7 @@ pub(crate) fn find_c_tools(dir: &Path) -> Result<CTools, MissingTool> {
 }
 
 /// Returns the files in a directory with one of the extensions, sorted by name.
-pub(super) fn files(dir: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, BuildError> {
+pub(super) fn files_with_extensions(dir: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, BuildError> {
     let read = || -> io::Result<Vec<PathBuf>> {
         let entries = fs::read_dir(dir)?.collect::<Result<Vec<_>, _>>()?;
         let mut files: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();

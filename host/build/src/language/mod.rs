@@ -1,6 +1,6 @@
 //! The languages that a plugin can be written in, and the builds of all of them except Rust.
 //!
-//! Nothing is installed here. A missing program is an error that names the command which installs it.
+//! This module installs no programs. The error for a missing program contains the command that installs the program.
 
 mod bindings;
 mod c;
@@ -60,7 +60,7 @@ impl Language {
         Self::Go,
     ];
 
-    /// Returns the short name, such as `js`, which [`Language::from_str`] reads.
+    /// Returns the short name, such as `js`, which [`Language::from_str`] parses.
     #[must_use]
     pub const fn short_name(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl Language {
         }
     }
 
-    /// Returns the file that marks a directory as a project in this language.
+    /// Returns the name of the file that marks a directory as a project in this language.
     #[must_use]
     pub const fn entry_file(self) -> &'static str {
         match self {
@@ -93,15 +93,15 @@ impl Language {
     /// Returns a program that builds a project in `dir` and is missing on this machine, with the command that installs
     /// it. Returns `None` if no program is missing.
     ///
-    /// It is always `None` for Rust, because a build finds or sets up the toolchain of Rust.
+    /// The result for Rust is always `None`, because a build finds or sets up the Rust toolchain.
     #[must_use]
     pub fn missing_tool(self, dir: &Path) -> Option<MissingTool> {
         let tool = match self {
             Self::Rust => return None,
-            Self::Python => python::compiler(dir).map(drop),
+            Self::Python => python::componentizer(dir).map(drop),
             Self::JavaScript => javascript::componentizer(dir, self).map(drop),
             Self::TypeScript => javascript::componentizer(dir, self)
-                .and(javascript::checker(dir))
+                .and(javascript::typescript_compiler(dir))
                 .map(drop),
             Self::C => c::C.compiler(dir).map(drop),
             Self::Cpp => c::CPP.compiler(dir).map(drop),
@@ -112,7 +112,7 @@ impl Language {
     }
 
     /// Returns the languages other than Rust whose entry file is in `dir`.
-    pub(super) fn find(dir: &Path) -> Vec<Self> {
+    pub(super) fn all_in_directory(dir: &Path) -> Vec<Self> {
         let has_entry_file = |language: &Self| *language != Self::Rust && dir.join(language.entry_file()).is_file();
         Self::ALL.into_iter().filter(has_entry_file).collect()
     }
@@ -133,7 +133,7 @@ impl fmt::Display for Language {
     }
 }
 
-/// The error for a text that is not the name of a language.
+/// The error for a text that does not name a language.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown language `{0}`; the languages are rust, python, js, ts, c, cpp, zig, go")]
 pub struct UnknownLanguage(String);
@@ -160,7 +160,7 @@ impl FromStr for Language {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingTool {
-    /// The language.
+    /// The language of the project.
     pub language: Language,
     /// The program.
     pub program: &'static str,
@@ -177,12 +177,12 @@ pub(super) struct LanguageBuild<'a> {
     pub(super) wit_path: &'a Path,
     /// The project's WIT.
     pub(super) wit: &'a ResolvedWit,
-    /// The name of the world, which is required if the WIT has several worlds.
+    /// The name of the world that the project implements. It is required if the WIT has several worlds.
     pub(super) world: Option<&'a str>,
     /// The directory for intermediate files and the output. It must exist.
     pub(super) out_dir: &'a Path,
     /// The time limit of each program.
-    pub(super) limit: Duration,
+    pub(super) time_limit: Duration,
 }
 
 impl LanguageBuild<'_> {
@@ -202,7 +202,7 @@ impl LanguageBuild<'_> {
         }
     }
 
-    /// Returns the name of the world that the project implements.
+    /// Returns the name of the selected world, or of the only world of the WIT.
     fn world_name(&self) -> Result<String, BuildError> {
         let world = self.wit.world(self.world)?;
         Ok(self.wit.resolve().worlds[world].name.clone())
@@ -242,12 +242,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn async_functions_and_streams_of_the_world_are_found() {
+    fn async_functions_streams_and_futures_make_a_world_async() {
         let world_is_async = |text: &str| {
             let wit = ResolvedWit::parse(Path::new("plugin.wit"), text).unwrap();
             is_async(&wit, Some("w")).unwrap()
         };
-        let other = "interface other { f: async func(); }";
+        let unused = "interface unused { f: async func(); }";
         for (interface, expected) in [
             ("f: func(a: list<u8>) -> string;", false),
             ("f: async func();", true),
@@ -255,7 +255,7 @@ mod tests {
             ("record r { s: list<future<string>> } f: func(r: r);", true),
             ("resource r { f: async func(); }", true),
         ] {
-            let text = format!("package a:b; {other} interface i {{ {interface} }} world w {{ export i; }}");
+            let text = format!("package a:b; {unused} interface i {{ {interface} }} world w {{ export i; }}");
             assert_eq!(world_is_async(&text), expected, "{interface}");
         }
         assert!(world_is_async("package a:b; world w { import f: async func(); }"));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_language_has_a_name_that_can_be_read() {
+    fn each_short_name_can_be_parsed_and_is_listed_in_the_error() {
         for language in Language::ALL {
             assert_eq!(language.short_name().parse::<Language>().unwrap(), language);
         }

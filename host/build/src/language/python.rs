@@ -1,4 +1,4 @@
-//! Builds plugins in Python with `componentize-py`, which puts CPython and the imported modules into the component.
+//! Builds plugins in Python with `componentize-py`, which embeds CPython and the imported modules in the component.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,11 @@ use crate::{BuildError, Progress};
 /// The version of `componentize-py` that the documentation and the tests use.
 const VERSION: &str = "0.25.1";
 
-/// The directory with further modules, as `pip install --target deps` makes it.
-const DEPENDENCIES: &str = "deps";
+/// The directory with the project's dependencies, which `pip install --target deps` creates.
+const DEPENDENCY_DIR: &str = "deps";
 
-pub(super) fn compiler(dir: &Path) -> Result<ToolProgram, MissingTool> {
+/// Finds the program that builds a component from Python modules.
+pub(super) fn componentizer(dir: &Path) -> Result<ToolProgram, MissingTool> {
     ToolProgram::find("componentize-py", dir, ".venv/bin").ok_or_else(|| MissingTool {
         language: Language::Python,
         program: "componentize-py",
@@ -20,15 +21,17 @@ pub(super) fn compiler(dir: &Path) -> Result<ToolProgram, MissingTool> {
 }
 
 pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
-    let compiler = compiler(build.dir)?;
+    let componentizer = componentizer(build.dir)?;
     let output = build.output_path();
     let mut arguments = vec!["-d".into(), build.wit_path.into(), "-w".into()];
     arguments.extend([build.world_name()?.into(), "componentize".into(), "app".into()]);
     arguments.extend(["-p".into(), ".".into()]);
-    if build.dir.join(DEPENDENCIES).is_dir() {
-        arguments.extend(["-p".into(), DEPENDENCIES.into()]);
+    if build.dir.join(DEPENDENCY_DIR).is_dir() {
+        arguments.extend(["-p".into(), DEPENDENCY_DIR.into()]);
     }
     arguments.extend(["-o".into(), output.clone().into()]);
-    compiler.run(build.dir, arguments, build.limit, progress).await?;
+    componentizer
+        .run(build.dir, arguments, build.time_limit, progress)
+        .await?;
     Ok(output)
 }

@@ -17,7 +17,7 @@ use crate::{
     environment,
 };
 
-/// A program of a toolchain, with the arguments and environment variables of every run.
+/// A program of a toolchain, with the first arguments and the environment variables of every run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolProgram {
     path: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct ToolProgram {
 }
 
 impl ToolProgram {
-    /// Finds a program in the directory `local_dir` of the project in `dir`, or else on `PATH`.
+    /// Finds a program in the directory `local_dir` of the project in `dir` or, if it is not there, on `PATH`.
     ///
     /// `dir` must be absolute, because a relative path would depend on the current directory of the child.
     pub(super) fn find(name: &str, dir: &Path, local_dir: &str) -> Option<Self> {
@@ -53,7 +53,7 @@ impl ToolProgram {
         self
     }
 
-    /// Sets variables in the environment of each run.
+    /// Sets environment variables of each run.
     pub(super) fn with_environment(mut self, variables: &'static [(&'static str, &'static str)]) -> Self {
         self.variables = variables;
         self
@@ -109,7 +109,7 @@ impl ToolProgram {
     fn command(&self, dir: &Path, arguments: Vec<OsString>) -> Command {
         let mut command = environment::program(&self.path.to_string_lossy());
         command.args(self.first_arguments).args(arguments).current_dir(dir);
-        // Without a backtrace of the compiler, the error in the source stays visible.
+        // A backtrace of the compiler would hide the error in the source.
         command.env("RUST_BACKTRACE", "0");
         command.envs(self.variables.iter().copied());
         command
@@ -117,10 +117,7 @@ impl ToolProgram {
 }
 
 /// Finds a program in the absolute directories of `PATH`.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a program is found where the shell would find it"
-)]
+#[expect(clippy::disallowed_methods, reason = "programs are looked up on `PATH`")]
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)

@@ -1,4 +1,4 @@
-//! Builds plugins in Zig with the bindings for C, which `zig translate-c` converts to modules of Zig.
+//! Builds plugins in Zig. `zig translate-c` converts the bindings for C to Zig modules.
 
 use std::{
     ffi::OsString,
@@ -7,38 +7,38 @@ use std::{
 
 use super::{
     Language, LanguageBuild, MissingTool,
-    bindings::{self, BINDINGS},
-    c::files,
+    bindings::{self, BINDINGS_DIR},
+    c::files_with_extensions,
     tool::ToolProgram,
 };
 use crate::{BuildError, Progress};
 
-/// The package of the compiler, in the version that the documentation and the tests use.
-const COMPILER: &str = "ziglang==0.17.1";
+/// The PyPI package of Zig, in the version that the documentation and the tests use.
+const ZIG_PACKAGE: &str = "ziglang==0.17.1";
 
 /// Finds the program of Zig, which also compiles C and C++.
 pub(super) fn program(dir: &Path, language: Language) -> Result<ToolProgram, MissingTool> {
     let find = |name| ToolProgram::find(name, dir, ".venv/bin");
-    // The package `ziglang` of PyPI installs the program under the name `python-zig`.
+    // The PyPI package `ziglang` installs the program under the name `python-zig`.
     find("zig").or_else(|| find("python-zig")).ok_or_else(|| MissingTool {
         language,
         program: "zig",
-        install: format!("python3 -m venv .venv && .venv/bin/pip install {COMPILER}"),
+        install: format!("python3 -m venv .venv && .venv/bin/pip install {ZIG_PACKAGE}"),
     })
 }
 
 pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) -> Result<PathBuf, BuildError> {
     let zig = program(build.dir, Language::Zig)?;
     let has_new_bindings = bindings::update(Language::Zig, build.dir, build.wit, build.world)?;
-    let bindings = build.dir.join(BINDINGS);
-    for header in files(&bindings, &["h"])? {
+    let bindings_dir = build.dir.join(BINDINGS_DIR);
+    for header in files_with_extensions(&bindings_dir, &["h"])? {
         let module = header.with_extension("zig");
         if has_new_bindings || !module.is_file() {
             let translator = zig.clone().with_first_arguments(&["translate-c"]);
             let arguments = ["-target", "wasm32-wasi", "-lc"].map(OsString::from);
             let arguments = arguments.into_iter().chain([header.into()]).collect();
             translator
-                .run_to_file(build.dir, arguments, &module, build.limit, progress)
+                .run_to_file(build.dir, arguments, &module, build.time_limit, progress)
                 .await?;
         }
     }
@@ -46,7 +46,11 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
     let mut output_argument = OsString::from("-femit-bin=");
     output_argument.push(&output);
     let mut arguments: Vec<OsString> = vec![Language::Zig.entry_file().into()];
-    arguments.extend(files(&bindings, &["c", "o"])?.into_iter().map(Into::into));
+    arguments.extend(
+        files_with_extensions(&bindings_dir, &["c", "o"])?
+            .into_iter()
+            .map(Into::into),
+    );
     arguments.extend(
         [
             "-target",
@@ -54,7 +58,7 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
             "-mexec-model=reactor",
             "-lc",
             "-I",
-            BINDINGS,
+            BINDINGS_DIR,
             "-O",
             "ReleaseSmall",
             "-rdynamic",
@@ -63,7 +67,7 @@ pub(super) async fn build(build: &LanguageBuild<'_>, progress: &dyn Progress) ->
     );
     arguments.push(output_argument);
     zig.with_first_arguments(&["build-exe"])
-        .run(build.dir, arguments, build.limit, progress)
+        .run(build.dir, arguments, build.time_limit, progress)
         .await?;
     Ok(output)
 }

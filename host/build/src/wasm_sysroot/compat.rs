@@ -1,11 +1,12 @@
-//! Symbols that Rust's standard library for `wasm32-wasip2` refers to and Debian's WASI C library does not have.
+//! Symbols that Rust's standard library for `wasm32-wasip2` refers to and that Debian's WASI C library lacks.
 //!
-//! That C library is of WASI preview 1, which has neither threads nor sockets that a program could open. Such calls
-//! fail, and the standard library reports an ordinary error. `realpath` is implemented with the calls of preview 1.
+//! Debian's C library implements WASI preview 1, in which a program can neither start threads nor open sockets. The
+//! functions of this file that would do so return an error, which the standard library reports like any other error.
+//! `realpath` is implemented with functions of the C library.
 //!
-//! This file is compiled to one object, which is added to `libc.a`. The object is linked after `core`, so that it must
-//! not refer to functions of `core` that are not inlined, such as those of panics. The code therefore uses pointers
-//! in place of slices.
+//! This file is compiled to one object, which is added to `libc.a`. The object is linked after `core`, so it must not
+//! refer to functions of `core` that are not inlined, such as the panic functions. The code therefore uses pointers
+//! instead of slices.
 #![no_std]
 
 use core::{
@@ -13,6 +14,7 @@ use core::{
     ptr,
 };
 
+// Error codes of WASI's C library.
 const EINVAL: c_int = 28;
 const ELOOP: c_int = 32;
 const ENAMETOOLONG: c_int = 37;
@@ -31,7 +33,7 @@ unsafe extern "C" {
     fn readlink(path: *const c_char, buffer: *mut c_char, size: usize) -> isize;
 }
 
-/// Defines functions of these signatures that do nothing but return a value.
+/// Defines functions with these signatures that only return a value.
 macro_rules! return_value {
     ($value:expr => $($name:ident($($parameter:ty),*);)*) => {
         $(
@@ -57,7 +59,7 @@ return_value! { ENOTSUP =>
     pthread_join(Pointer, Pointer);
 }
 
-return_value! { fail(ENOTSUP) =>
+return_value! { set_errno(ENOTSUP) =>
     bind(c_int, Pointer, u32);
     connect(c_int, Pointer, u32);
     getpeername(c_int, Pointer, Pointer);
@@ -78,33 +80,34 @@ unsafe extern "C" fn freeaddrinfo(_: Pointer) {}
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gai_strerror(_: c_int) -> *const c_char {
-    c"names cannot be looked up in this build".as_ptr()
+    c"host names cannot be resolved in this build".as_ptr()
 }
 
-/// Resolves `.`, `..` and symbolic links. If `out` is null, the caller must free the returned text.
+/// Resolves `.`, `..` and symbolic links in a path. If `out` is null, the caller must free the returned path.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realpath(path: *const c_char, out: *mut c_char) -> *mut c_char {
     unsafe {
-        let mut resolved = Text::new();
+        let mut resolved = PathBuffer::new();
         match resolve(path.cast(), &mut resolved) {
             Ok(()) => {}
-            Err(code) => {
-                fail(code);
+            Err(error) => {
+                set_errno(error);
                 return ptr::null_mut();
             }
         }
-        if access(resolved.start().cast(), 0) != 0 {
+        if access(resolved.as_mut_ptr().cast(), 0) != 0 {
             return ptr::null_mut();
         }
         let out = if out.is_null() { malloc(resolved.length + 1).cast() } else { out };
         if !out.is_null() {
-            ptr::copy_nonoverlapping(resolved.start().cast(), out, resolved.length + 1);
+            ptr::copy_nonoverlapping(resolved.as_mut_ptr().cast(), out, resolved.length + 1);
         }
         out
     }
 }
 
-unsafe fn resolve(path: *const u8, resolved: &mut Text) -> Result<(), c_int> {
+/// Appends the components of `path` to `resolved`, without `.`, `..` and symbolic links. `resolved` must be empty.
+unsafe fn resolve(path: *const u8, resolved: &mut PathBuffer) -> Result<(), c_int> {
     unsafe {
         if path.is_null() {
             return Err(EINVAL);
@@ -112,49 +115,51 @@ unsafe fn resolve(path: *const u8, resolved: &mut Text) -> Result<(), c_int> {
         if *path == 0 {
             return Err(ENOENT);
         }
-        let mut rest = Text::new();
-        rest.append_c(path)?;
-        if rest.at(0) != b'/' {
-            let mut here = Text::new();
-            if getcwd(here.start().cast(), PATH_BYTES_MAX).is_null() {
+        let mut remaining = PathBuffer::new();
+        remaining.append_c_str(path)?;
+        if remaining.byte_at(0) != b'/' {
+            let mut current_dir = PathBuffer::new();
+            if getcwd(current_dir.as_mut_ptr().cast(), PATH_BYTES_MAX).is_null() {
                 return Err(errno);
             }
-            resolved.append_c(here.start())?;
-            resolved.drop_final_slash();
+            resolved.append_c_str(current_dir.as_mut_ptr())?;
+            resolved.remove_final_slash();
         }
-        let mut links = 0;
-        let mut from = 0;
-        while from < rest.length {
-            let mut to = from;
-            while to < rest.length && rest.at(to) != b'/' {
-                to += 1;
+        let mut symlink_count = 0;
+        let mut start = 0;
+        while start < remaining.length {
+            let mut end = start;
+            while end < remaining.length && remaining.byte_at(end) != b'/' {
+                end += 1;
             }
-            let name = to - from;
-            if name == 2 && rest.at(from) == b'.' && rest.at(from + 1) == b'.' {
-                resolved.drop_name();
-            } else if name > 0 && !(name == 1 && rest.at(from) == b'.') {
+            let length = end - start;
+            let is_dot = length == 1 && remaining.byte_at(start) == b'.';
+            if length == 2 && remaining.byte_at(start) == b'.' && remaining.byte_at(start + 1) == b'.' {
+                resolved.remove_last_component();
+            } else if length > 0 && !is_dot {
                 resolved.append(c"/".as_ptr().cast(), 1)?;
-                resolved.append(rest.start().add(from), name)?;
-                let mut target = Text::new();
-                let bytes = readlink(resolved.start().cast(), target.start().cast(), PATH_BYTES_MAX - 1);
-                if bytes > 0 {
-                    links += 1;
-                    if links > SYMLINKS_MAX {
+                resolved.append(remaining.as_mut_ptr().add(start), length)?;
+                let mut target = PathBuffer::new();
+                let target_length = readlink(resolved.as_mut_ptr().cast(), target.as_mut_ptr().cast(), PATH_BYTES_MAX - 1);
+                if target_length > 0 {
+                    symlink_count += 1;
+                    if symlink_count > SYMLINKS_MAX {
                         return Err(ELOOP);
                     }
-                    target.length = bytes as usize;
-                    if target.at(0) == b'/' { resolved.clear() } else { resolved.drop_name() }
-                    target.append(rest.start().add(to), rest.length - to)?;
-                    rest = target;
-                    from = 0;
+                    target.length = target_length as usize;
+                    if target.byte_at(0) == b'/' { resolved.clear() } else { resolved.remove_last_component() }
+                    target.append(remaining.as_mut_ptr().add(end), remaining.length - end)?;
+                    remaining = target;
+                    start = 0;
                     continue;
                 }
-                // A parent outside of every preopened directory cannot be read. It is taken for a directory.
-                if bytes < 0 && errno == ENOENT {
+                // After any other error, the path is treated as a file or directory. `readlink` fails for a path that
+                // is not a symbolic link, and for a directory above the preopened directories.
+                if target_length < 0 && errno == ENOENT {
                     return Err(ENOENT);
                 }
             }
-            from = to + 1;
+            start = end + 1;
         }
         if resolved.length == 0 {
             resolved.append(c"/".as_ptr().cast(), 1)?;
@@ -163,22 +168,22 @@ unsafe fn resolve(path: *const u8, resolved: &mut Text) -> Result<(), c_int> {
     }
 }
 
-/// A path that is being built. It always ends with a zero byte.
-struct Text {
+/// A path that is being built. A zero byte follows its last byte.
+struct PathBuffer {
     bytes: [u8; PATH_BYTES_MAX],
     length: usize,
 }
 
-impl Text {
+impl PathBuffer {
     fn new() -> Self {
         Self { bytes: [0; PATH_BYTES_MAX], length: 0 }
     }
 
-    fn start(&mut self) -> *mut u8 {
+    fn as_mut_ptr(&mut self) -> *mut u8 {
         self.bytes.as_mut_ptr()
     }
 
-    fn at(&self, index: usize) -> u8 {
+    fn byte_at(&self, index: usize) -> u8 {
         unsafe { *self.bytes.as_ptr().add(index) }
     }
 
@@ -187,14 +192,15 @@ impl Text {
             return Err(ENAMETOOLONG);
         }
         unsafe {
-            ptr::copy_nonoverlapping(from, self.start().add(self.length), length);
+            ptr::copy_nonoverlapping(from, self.as_mut_ptr().add(self.length), length);
             self.length += length;
-            *self.start().add(self.length) = 0;
+            *self.as_mut_ptr().add(self.length) = 0;
         }
         Ok(())
     }
 
-    unsafe fn append_c(&mut self, from: *const u8) -> Result<(), c_int> {
+    /// Appends a text that ends with a zero byte.
+    unsafe fn append_c_str(&mut self, from: *const u8) -> Result<(), c_int> {
         let mut length = 0;
         while unsafe { *from.add(length) } != 0 {
             length += 1;
@@ -203,34 +209,35 @@ impl Text {
     }
 
     fn clear(&mut self) {
-        self.cut(0);
+        self.truncate(0);
     }
 
-    /// Removes the last `/name`.
-    fn drop_name(&mut self) {
+    /// Removes the last component and the slash before it.
+    fn remove_last_component(&mut self) {
         let mut length = self.length;
         while length > 0 {
             length -= 1;
-            if self.at(length) == b'/' {
+            if self.byte_at(length) == b'/' {
                 break;
             }
         }
-        self.cut(length);
+        self.truncate(length);
     }
 
-    fn drop_final_slash(&mut self) {
-        if self.length > 0 && self.at(self.length - 1) == b'/' {
-            self.cut(self.length - 1);
+    fn remove_final_slash(&mut self) {
+        if self.length > 0 && self.byte_at(self.length - 1) == b'/' {
+            self.truncate(self.length - 1);
         }
     }
 
-    fn cut(&mut self, length: usize) {
+    fn truncate(&mut self, length: usize) {
         self.length = length;
-        unsafe { *self.start().add(length) = 0 };
+        unsafe { *self.as_mut_ptr().add(length) = 0 };
     }
 }
 
-fn fail(code: c_int) -> c_int {
-    unsafe { errno = code };
+/// Sets `errno`, and returns the value by which C functions report an error.
+fn set_errno(error: c_int) -> c_int {
+    unsafe { errno = error };
     -1
 }

@@ -1,4 +1,4 @@
-//! The lock of a directory, which one build at a time can hold.
+//! The lock of a directory. Only one build can hold the lock at a time.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep};
 use crate::blocking::blocking;
 use crate::{BuildError, Progress, Step};
 
-/// The maximum time to wait for another build, which may install packages and compile the standard library.
+/// The maximum time to wait for a build that holds the lock. Such a build may install packages and compile the standard
+/// library.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// The interval between attempts to take the lock.
@@ -77,7 +78,7 @@ mod tests {
     use crate::{BuildEvent, Silent};
 
     #[tokio::test(start_paused = true)]
-    async fn a_second_build_waits_for_the_first_and_reports_it() {
+    async fn a_build_reports_that_it_waits_for_a_lock_and_fails_after_an_hour() {
         let dir = tempfile::tempdir().unwrap();
         let waits = AtomicU32::new(0);
         let count_waits = |event: BuildEvent<'_>| {
@@ -100,7 +101,7 @@ mod tests {
         assert_eq!(
             waits.load(Ordering::Relaxed),
             1,
-            "a free lock is acquired without a report"
+            "acquiring a free lock reports no wait"
         );
     }
 }

@@ -17,7 +17,7 @@ use super::{
     BuildError, Progress, Silent, Step, TARGET,
     blocking::blocking,
     command::{Stdout, run_to_success},
-    environment::{for_system, program},
+    environment::{program, use_system_toolchain},
     linkers::Linkers,
 };
 
@@ -35,14 +35,14 @@ const SEED_MANIFEST: &str = include_str!("seed.toml");
 /// The source of the symbols that Debian's C library lacks.
 const COMPAT: &str = include_str!("compat.rs");
 
-/// The compiler flag for the standard library. It embeds the bitcode that plugins need for link-time optimisation
-/// across the standard library, and that cargo omits by default.
+/// The compiler flag for the standard library. It embeds bitcode, which cargo omits by default. Plugins need the bitcode
+/// for link-time optimisation across the standard library.
 const STD_FLAGS: &str = "-Cembed-bitcode=yes";
 
-/// The version of the sysroot's layout. Increment it if a change is incompatible with existing sysroots.
-const LAYOUT: &str = "1";
+/// The version of the sysroot's layout. Increment the version if a change is incompatible with existing sysroots.
+const LAYOUT_VERSION: &str = "1";
 
-/// The start of the name of a directory in which a sysroot is built. The id of the building process follows.
+/// The prefix of the name of a directory in which a sysroot is built. The id of the building process follows.
 const WORK_PREFIX: &str = "work-";
 
 /// The length of each fingerprint in the name of a sysroot.
@@ -51,7 +51,7 @@ const FINGERPRINT_CHARS: usize = 8;
 /// The time limit for compiling the standard library, which usually takes two minutes on an idle machine.
 const STD_LIMIT: Duration = Duration::from_secs(40 * 60);
 
-/// The time limit of every other program.
+/// The time limit of every program other than cargo.
 const STEP_LIMIT: Duration = Duration::from_secs(120);
 
 /// A directory with the standard library for the host and for WebAssembly, the linkers, and a `rustc` that uses them.
@@ -76,15 +76,15 @@ impl WasmSysroot {
         self.path.join("bin/rustc")
     }
 
-    /// Returns the directory of the linkers, which must be on `PATH`.
+    /// Returns the directory of the linkers. A build must have this directory on its `PATH`.
     pub(super) fn linker_dir(&self) -> PathBuf {
         self.path.join("lib/rustlib").join(&self.host).join("bin")
     }
 
-    /// Finds the complete sysroot of the installed compiler. Returns `None` if it or its linkers are missing.
+    /// Finds the complete sysroot of the installed compiler. Returns `None` if the sysroot or a linker is missing.
     ///
-    /// If a link to a linker is broken, for example because a toolchain was removed, it is replaced by a link to
-    /// `linkers`.
+    /// If a link to a linker is broken, for example because a toolchain was removed, the method replaces the link by a
+    /// link to one of `linkers`.
     pub(super) async fn find(cache_dir: &Path, linkers: Option<&Linkers>) -> Option<Self> {
         let compiler = Compiler::installed().await.ok()?;
         let sysroot = Self {
@@ -93,13 +93,13 @@ impl WasmSysroot {
         };
         let (candidate, linkers) = (sysroot.clone(), linkers.cloned());
         let check = move || {
-            let is_linked = || {
+            let has_linkers = || {
                 ["wasm-component-ld", "wasm-ld"]
                     .iter()
                     .all(|name| candidate.linker_dir().join(name).exists())
             };
             let repair = |linkers| candidate.link_linkers(linkers).is_ok();
-            Ok(candidate.path.is_dir() && (is_linked() || linkers.as_ref().is_some_and(repair)))
+            Ok(candidate.path.is_dir() && (has_linkers() || linkers.as_ref().is_some_and(repair)))
         };
         blocking(check).await.unwrap_or(false).then_some(sysroot)
     }
@@ -116,9 +116,9 @@ impl WasmSysroot {
         }
         let compiler = Compiler::installed().await?;
         remove_obsolete_directories(cache_dir.to_owned(), compiler.id.clone()).await?;
-        let work = cache_dir.join(format!("{WORK_PREFIX}{}", std::process::id()));
+        let work_dir = cache_dir.join(format!("{WORK_PREFIX}{}", std::process::id()));
         let unfinished = Self {
-            path: work.join("sysroot"),
+            path: work_dir.join("sysroot"),
             host: compiler.host.clone(),
         };
 
@@ -129,8 +129,8 @@ impl WasmSysroot {
                 .map_err(BuildError::file("write", &sysroot.path))
         })
         .await?;
-        unfinished.build_std(&work.join("seed"), progress).await?;
-        unfinished.add_libc(&work).await?;
+        unfinished.build_std(&work_dir.join("seed"), progress).await?;
+        unfinished.add_libc(&work_dir).await?;
 
         let finished = Self {
             path: compiler.sysroot_in(cache_dir),
@@ -144,18 +144,18 @@ impl WasmSysroot {
 
     /// Creates the sysroot without the WebAssembly libraries: links to the host library and the linkers, and a `rustc`.
     fn lay_out(&self, linkers: &Linkers) -> io::Result<()> {
-        let host_library = Path::new("/usr/lib/rustlib").join(&self.host).join("lib");
+        let host_libdir = Path::new("/usr/lib/rustlib").join(&self.host).join("lib");
         fs::create_dir_all(self.linker_dir())?;
-        fs::create_dir_all(self.target_library().join("self-contained"))?;
+        fs::create_dir_all(self.target_libdir().join("self-contained"))?;
         fs::create_dir_all(self.path.join("bin"))?;
-        symlink(host_library, self.path.join("lib/rustlib").join(&self.host).join("lib"))?;
+        symlink(host_libdir, self.path.join("lib/rustlib").join(&self.host).join("lib"))?;
         self.link_linkers(linkers)?;
         fs::write(self.rustc(), WRAPPER)?;
         fs::set_permissions(self.rustc(), fs::Permissions::from_mode(0o755))
     }
 
-    /// Creates the missing or broken links to the linkers. Copies would not work, because `rust-lld` finds its LLVM
-    /// relative to its real path. Under the name `wasm-ld`, it acts as the linker for WebAssembly.
+    /// Creates the links to the linkers that are missing or broken. Copies would not work, because `rust-lld` finds its
+    /// LLVM library relative to its real path. Under the name `wasm-ld`, `rust-lld` acts as the linker for WebAssembly.
     fn link_linkers(&self, linkers: &Linkers) -> io::Result<()> {
         let links = [
             ("wasm-component-ld", &linkers.component_ld),
@@ -174,29 +174,29 @@ impl WasmSysroot {
         Ok(())
     }
 
-    /// Compiles the standard library from Debian's sources and copies the resulting libraries into the sysroot. `seed`
+    /// Compiles the standard library from Debian's sources and copies the resulting libraries into the sysroot. `seed_dir`
     /// is the directory for the empty package of [`SEED_MANIFEST`].
     ///
     /// The dependencies of the standard library come from the crate registry, in the versions of Debian's lock file.
-    /// The copies in Debian's package are not used, because they lack the prebuilt objects of `wit-bindgen`.
-    async fn build_std(&self, seed: &Path, progress: &dyn Progress) -> Result<(), BuildError> {
+    /// Debian's copies of the dependencies are not used, because they lack the prebuilt objects of `wit-bindgen`.
+    async fn build_std(&self, seed_dir: &Path, progress: &dyn Progress) -> Result<(), BuildError> {
         progress.step(Step::BuildStd);
-        let dir = seed.to_owned();
+        let dir = seed_dir.to_owned();
         let write_seed = move || {
             fs::create_dir_all(&dir)?;
             fs::write(dir.join("Cargo.toml"), SEED_MANIFEST)?;
             fs::write(dir.join("lib.rs"), "#![no_std]\n")
         };
         blocking({
-            let seed = seed.to_owned();
-            move || write_seed().map_err(BuildError::file("write", seed))
+            let dir = seed_dir.to_owned();
+            move || write_seed().map_err(BuildError::file("write", dir))
         })
         .await?;
 
         let mut cargo = Command::new(CARGO);
-        for_system(&mut cargo, Some(&self.linker_dir()));
+        use_system_toolchain(&mut cargo, Some(&self.linker_dir()));
         cargo
-            .current_dir(seed)
+            .current_dir(seed_dir)
             .env("RUSTC", RUSTC)
             .env("RUSTC_BOOTSTRAP", "1")
             .env("RUSTFLAGS", STD_FLAGS)
@@ -204,15 +204,15 @@ impl WasmSysroot {
             .arg("-Zbuild-std=std,panic_abort,proc_macro");
         run_to_success(cargo, Stdout::Stream, STD_LIMIT, progress).await?;
 
-        let compiled = seed.join("target").join(TARGET).join("release/deps");
-        let library = self.target_library();
-        blocking(move || copy_libraries(&compiled, &library).map_err(BuildError::file("copy", compiled))).await
+        let compiled = seed_dir.join("target").join(TARGET).join("release/deps");
+        let destination = self.target_libdir();
+        blocking(move || copy_libraries(&compiled, &destination).map_err(BuildError::file("copy", compiled))).await
     }
 
-    /// Copies the C library, and adds to the copy the symbols that the standard library needs and the C library lacks.
-    async fn add_libc(&self, work: &Path) -> Result<(), BuildError> {
-        let (compat, object) = (work.join("compat.rs"), work.join("compat.o"));
-        let libc_dir = self.target_library().join("self-contained");
+    /// Copies the C library, and adds to the copy the object of [`COMPAT`].
+    async fn add_libc(&self, work_dir: &Path) -> Result<(), BuildError> {
+        let (compat, object) = (work_dir.join("compat.rs"), work_dir.join("compat.o"));
+        let libc_dir = self.target_libdir().join("self-contained");
         let (source, destination) = (compat.clone(), libc_dir.clone());
         blocking(move || {
             fs::write(&source, COMPAT).map_err(BuildError::file("write", source))?;
@@ -221,7 +221,7 @@ impl WasmSysroot {
         .await?;
 
         let mut rustc = Command::new(RUSTC);
-        for_system(&mut rustc, None);
+        use_system_toolchain(&mut rustc, None);
         rustc
             .arg("--sysroot")
             .arg(&self.path)
@@ -232,7 +232,7 @@ impl WasmSysroot {
             .arg(&compat);
         run_to_success(rustc, Stdout::Stream, STEP_LIMIT, &Silent).await?;
 
-        // `S` omits the index of symbols: GNU ar cannot index WebAssembly, and the linker does not need the index.
+        // `S` omits the symbol index: GNU ar cannot index WebAssembly, and the linker does not need the index.
         let mut ar = program("ar");
         ar.arg("rS").arg(libc_dir.join("libc.a")).arg(&object);
         run_to_success(ar, Stdout::Stream, STEP_LIMIT, &Silent).await?;
@@ -240,12 +240,12 @@ impl WasmSysroot {
     }
 
     /// Returns the directory of the libraries for WebAssembly.
-    fn target_library(&self) -> PathBuf {
+    fn target_libdir(&self) -> PathBuf {
         self.path.join("lib/rustlib").join(TARGET).join("lib")
     }
 }
 
-/// The compiler that a sysroot belongs to.
+/// The installed compiler of Debian.
 struct Compiler {
     /// The host tuple.
     host: String,
@@ -254,10 +254,10 @@ struct Compiler {
 }
 
 impl Compiler {
-    /// Queries the installed compiler of Debian.
+    /// Queries the installed compiler.
     async fn installed() -> Result<Self, BuildError> {
         let mut rustc = Command::new(RUSTC);
-        for_system(&mut rustc, None);
+        use_system_toolchain(&mut rustc, None);
         rustc.arg("-vV");
         let version = run_to_success(rustc, Stdout::Collect, STEP_LIMIT, &Silent)
             .await?
@@ -278,16 +278,16 @@ impl Compiler {
     /// Returns the directory of the compiler's sysroot. Versions of Toolwit that build different sysroots use different
     /// directories.
     fn sysroot_in(&self, cache_dir: &Path) -> PathBuf {
-        let layout = fingerprint(&[LAYOUT, WRAPPER, SEED_MANIFEST, STD_FLAGS, COMPAT]);
+        let layout = fingerprint(&[LAYOUT_VERSION, WRAPPER, SEED_MANIFEST, STD_FLAGS, COMPAT]);
         cache_dir.join(format!("{}-{layout}", self.id))
     }
 }
 
-/// Returns the start of a digest of the texts.
-fn fingerprint(parts: &[&str]) -> String {
+/// Returns the first characters of a digest of the texts.
+fn fingerprint(texts: &[&str]) -> String {
     let mut hash = blake3::Hasher::new();
-    for part in parts {
-        hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    for text in texts {
+        hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
     }
     hash.finalize().to_hex()[..FINGERPRINT_CHARS].to_owned()
 }
@@ -295,8 +295,8 @@ fn fingerprint(parts: &[&str]) -> String {
 /// Removes the work directories of finished and killed builds, and the sysroots of compilers that are no longer
 /// installed.
 ///
-/// Other directories stay: they belong to builds that use other locks, or to the user. The caller must hold the lock of
-/// the cache directory.
+/// Other directories stay, because they belong to builds with other locks, or to the user. The caller must hold the lock
+/// of the cache directory.
 async fn remove_obsolete_directories(cache_dir: PathBuf, compiler_id: String) -> Result<(), BuildError> {
     blocking(move || {
         for entry in fs::read_dir(&cache_dir)
@@ -314,11 +314,11 @@ async fn remove_obsolete_directories(cache_dir: PathBuf, compiler_id: String) ->
     .await
 }
 
-/// Returns whether a directory of this name is the work directory of a build, or a sysroot of another compiler. A
-/// sysroot is named after the id of its compiler and a fingerprint.
+/// Returns whether a directory of this name is the work directory of a build, or a sysroot of another compiler. The name
+/// of a sysroot is `RELEASE-VERSION-LAYOUT`. The last two are fingerprints, and the first two are the compiler's id.
 fn is_obsolete(name: &str, compiler_id: &str) -> bool {
-    if let Some(process) = name.strip_prefix(WORK_PREFIX) {
-        return !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some(process_id) = name.strip_prefix(WORK_PREFIX) {
+        return !process_id.is_empty() && process_id.bytes().all(|byte| byte.is_ascii_digit());
     }
     let is_fingerprint =
         |text: &str| text.len() == FINGERPRINT_CHARS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -330,7 +330,7 @@ fn is_obsolete(name: &str, compiler_id: &str) -> bool {
     is_fingerprint(layout) && is_fingerprint(version) && format!("{release}-{version}") != compiler_id
 }
 
-/// Copies the compiled libraries, except that of the empty package.
+/// Copies the compiled libraries, except the library of the empty package.
 fn copy_libraries(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -346,9 +346,9 @@ fn copy_libraries(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Copies the archives of the C library and the start objects of programs and libraries.
 ///
-/// With Debian's `crt1-command.o`, the linker runs the constructors at every call of an export. One export is the
-/// allocation function, during which the guest must not call imports. Programs are therefore linked with `crt1.o`,
-/// which runs the constructors once.
+/// With Debian's `crt1-command.o`, every call of an export runs the constructors. One export is the allocation function,
+/// in which the guest must not call imports. Programs are therefore linked with `crt1.o`, which runs the constructors
+/// once.
 fn copy_libc(from: &Path, to: &Path) -> io::Result<()> {
     fs::copy(from.join("crt1.o"), to.join("crt1-command.o"))?;
     fs::copy(from.join("crt1-reactor.o"), to.join("crt1-reactor.o"))?;

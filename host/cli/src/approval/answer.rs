@@ -5,22 +5,22 @@ use std::time::Duration;
 use toolwit::Arguments;
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalScope};
 
-/// The time for which an answer with a scope beyond the conversation is valid.
-const LASTING_VALIDITY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The default time for which an answer is valid in later conversations.
+const DEFAULT_VALIDITY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A typed answer.
 #[derive(Debug, PartialEq)]
 pub(super) enum TypedAnswer {
-    /// A complete answer.
+    /// An answer to the question.
     Answer(ApprovalAnswer),
     /// A request to edit the arguments.
     Edit,
-    /// A request to explain the answers.
+    /// A request for a list of the possible answers.
     Help,
 }
 
-/// Parses a typed line. The text after `n` is the reason for the model. A line that is not an answer is a request for
-/// help.
+/// Parses a typed line. In a denial, the text after `n` is the reason, which the model reads. A line that is not an
+/// answer is a request for help. `arguments` are the arguments of the call.
 pub(super) fn parse_answer(line: &str, arguments: &Arguments) -> TypedAnswer {
     let line = line.trim();
     let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -38,9 +38,9 @@ pub(super) fn parse_answer(line: &str, arguments: &Arguments) -> TypedAnswer {
     TypedAnswer::Answer(answer)
 }
 
-/// Extends an answer to a scope beyond the conversation, for 30 days.
+/// Makes an answer valid for further calls in this and later conversations, for 30 days. `scope` selects these calls.
 pub(crate) fn with_lasting_scope(answer: ApprovalAnswer, scope: ApprovalScope) -> ApprovalAnswer {
-    answer.with_scope(scope).with_validity(LASTING_VALIDITY)
+    answer.with_scope(scope).with_validity(DEFAULT_VALIDITY)
 }
 
 /// Returns a person's denial of a call. The reason is for the model, and may be empty.

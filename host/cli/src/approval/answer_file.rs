@@ -12,9 +12,9 @@ use toolwit::tool::{ApprovalStore, RememberedAnswer};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// Maximum size of the file, in bytes.
-const BYTES_MAX: u64 = 4 << 20;
+const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// Maximum size of an answer that is remembered, in bytes. An answer for exact arguments contains the arguments.
+/// Maximum size of a stored answer, in bytes. An answer whose scope is exact arguments contains the arguments.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// The file with the answers that are valid in later conversations. Only its owner can read and write it.
@@ -22,7 +22,7 @@ pub(crate) struct AnswerFile(PathBuf);
 
 #[derive(Default, Serialize, Deserialize)]
 struct AnswerFileContent {
-    /// The oldest is first.
+    /// The answers, oldest first.
     answers: Vec<RememberedAnswer>,
 }
 
@@ -31,13 +31,16 @@ impl AnswerFile {
         Self(path)
     }
 
-    fn unusable_error(&self, why: &dyn std::fmt::Display) -> Error {
-        let message = format!("the remembered approvals in {} cannot be used: {why}", self.0.display());
+    fn unusable_error(&self, reason: &dyn std::fmt::Display) -> Error {
+        let message = format!(
+            "the remembered approvals in {} cannot be used: {reason}",
+            self.0.display()
+        );
         Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("remove the file to forget them")
     }
 
     fn read(&self) -> Result<AnswerFileContent, Error> {
-        match read_text_file(&self.0, BYTES_MAX) {
+        match read_text_file(&self.0, FILE_BYTES_MAX) {
             Ok(text) => serde_json::from_str(&text).map_err(|error| self.unusable_error(&error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(AnswerFileContent::default()),
             Err(error) => Err(self.unusable_error(&error)),
@@ -47,14 +50,14 @@ impl AnswerFile {
 
 impl AnswerFileContent {
     /// Removes the answers that are no longer valid.
-    fn forget_expired(&mut self, now: u64) {
+    fn remove_expired(&mut self, now: u64) {
         self.answers
             .retain(|answer| answer.expires_at.is_none_or(|expires_at| expires_at > now));
     }
 
-    /// Returns the text of the file, of at most `bytes_max` bytes. If the text would be larger, the oldest approvals
-    /// are removed, and the user is asked again. Denials are not removed: without its denial, a denied call could be
-    /// allowed by an approval of more calls.
+    /// Returns the text of the file, of at most `bytes_max` bytes. If the text would be larger, removes the oldest
+    /// approvals; the user is then asked again about their calls. Denials stay, because without its denial a call could
+    /// be allowed by an approval with a wider scope.
     ///
     /// # Errors
     /// If the denials alone are larger than `bytes_max`.
@@ -96,17 +99,17 @@ impl ApprovalStore for AnswerFile {
         let file = LockedFile::acquire(&self.0).map_err(|error| self.unusable_error(&error))?;
         let mut content = self.read()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        content.forget_expired(now.as_secs());
+        content.remove_expired(now.as_secs());
         content.answers.push(answer.clone());
         let text = content
-            .into_text(BYTES_MAX)
+            .into_text(FILE_BYTES_MAX)
             .map_err(|error| self.unusable_error(&error))?;
         file.replace(text.as_bytes())
             .map_err(|error| self.unusable_error(&error))
     }
 }
 
-/// Returns the size of an answer as JSON on one line. In the file, which is indented, the answer takes more bytes.
+/// Returns the size of an answer as JSON on one line, in bytes. The JSON in the file is indented and therefore larger.
 fn json_size(answer: &RememberedAnswer) -> u64 {
     serde_json::to_string(answer).map_or(0, |text| text.len() as u64)
 }
@@ -120,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn answer(fields: serde_json::Value) -> RememberedAnswer {
+    fn answer_with(fields: serde_json::Value) -> RememberedAnswer {
         let mut answer = json!({"tool": "demo#write", "digest": "d", "is_lasting": true});
         answer
             .as_object_mut()
@@ -129,58 +132,62 @@ mod tests {
         serde_json::from_value(answer).unwrap()
     }
 
-    fn exact_answer(length: usize) -> RememberedAnswer {
-        answer(json!({"arguments": {"exactly": {"text": "x".repeat(length)}}}))
+    fn exact_arguments_answer(length: usize) -> RememberedAnswer {
+        answer_with(json!({"arguments": {"exactly": {"text": "x".repeat(length)}}}))
     }
 
     #[test]
-    fn expired_answers_are_forgotten_and_valid_ones_stay() {
+    fn adding_an_answer_removes_expired_answers() {
         let directory = tempfile::tempdir().unwrap();
         let file = AnswerFile::new(directory.path().join("approvals.json"));
         let (expired, valid) = (
-            answer(json!({"expires_at": 1})),
-            answer(json!({"expires_at": u64::MAX})),
+            answer_with(json!({"expires_at": 1})),
+            answer_with(json!({"expires_at": u64::MAX})),
         );
         for answer in [&expired, &valid] {
             file.add(answer).unwrap();
         }
-        file.add(&answer(json!({}))).unwrap();
-        assert_eq!(file.load().unwrap(), [valid, answer(json!({}))]);
+        file.add(&answer_with(json!({}))).unwrap();
+        assert_eq!(file.load().unwrap(), [valid, answer_with(json!({}))]);
     }
 
     #[test]
-    fn the_file_stays_usable_with_any_number_of_answers() {
-        let denial = answer(json!({"denied": "no"}));
+    fn a_full_file_loses_its_oldest_approvals_and_no_denials() {
+        let denial = answer_with(json!({"denied": "no"}));
         let mut answers = vec![denial.clone()];
-        answers.extend((0..20).map(|length| exact_answer(1_000 + length)));
+        answers.extend((0..20).map(|length| exact_arguments_answer(1_000 + length)));
         let text = AnswerFileContent { answers }.into_text(10_000).unwrap();
         assert!(text.len() <= 10_000);
         let content: AnswerFileContent = serde_json::from_str(&text).unwrap();
         assert_eq!(content.answers[0], denial);
-        assert_eq!(content.answers.last(), Some(&exact_answer(1_019)), "the newest");
+        assert_eq!(
+            content.answers.last(),
+            Some(&exact_arguments_answer(1_019)),
+            "the newest stays"
+        );
         assert!(content.answers.len() > 5, "no more than necessary is removed");
         let denials = vec![denial; 200];
         assert!(AnswerFileContent { answers: denials }.into_text(10_000).is_err());
     }
 
     #[test]
-    fn an_answer_with_large_arguments_is_not_remembered() {
+    fn an_answer_with_large_arguments_is_not_stored() {
         let directory = tempfile::tempdir().unwrap();
         let file = AnswerFile::new(directory.path().join("approvals.json"));
-        file.add(&exact_answer(60 << 10)).unwrap();
-        assert!(file.add(&exact_answer(65 << 10)).is_err());
+        file.add(&exact_arguments_answer(60 << 10)).unwrap();
+        assert!(file.add(&exact_arguments_answer(65 << 10)).is_err());
         assert_eq!(file.load().unwrap().len(), 1);
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_device_is_refused() {
+    fn a_symbolic_link_to_a_device_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("approvals.json");
         std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
         let file = AnswerFile::new(path.clone());
-        assert!(file.load().is_err() && file.add(&answer(json!({}))).is_err());
+        assert!(file.load().is_err() && file.add(&answer_with(json!({}))).is_err());
         fs::remove_file(&path).unwrap();
-        file.add(&answer(json!({}))).unwrap();
+        file.add(&answer_with(json!({}))).unwrap();
     }
 }

@@ -1,8 +1,8 @@
-//! Approval of calls: by a person at the terminal, or by another process.
+//! Approval of calls: by a person at the terminal, by answers given in advance, or by another process.
 
 mod answer;
 mod answer_file;
-mod later_answers;
+mod deferred_approver;
 mod prepared_answers;
 mod question;
 mod terminal;
@@ -11,7 +11,7 @@ mod waiting_session;
 
 pub(crate) use answer::{denial, with_lasting_scope};
 pub(crate) use answer_file::AnswerFile;
-pub(crate) use later_answers::LaterAnswers;
+pub(crate) use deferred_approver::DeferredApprover;
 pub(crate) use prepared_answers::PreparedAnswers;
 pub(crate) use question::pending_question;
 pub(crate) use terminal::{Screen, TerminalApprover, ask_person};

@@ -11,12 +11,12 @@ use toolwit::ToolContext;
 use toolwit::agent::{RecordedApprovalRequest, UnresolvedCall};
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 
-/// An approver with answers to questions of an earlier process. The user gave the answers, on the command line or in a
-/// chat, before the run asks these questions again. The fallback approver, if there is one, decides the other
-/// questions, and calls that have changed. Clones share the answers.
+/// An approver with answers to questions of an earlier process. The user gives these answers, on the command line or in a
+/// chat, before the run asks the questions again. The fallback approver, if there is one, answers all other questions,
+/// including questions about calls that have changed. Clones share the answers.
 #[derive(Clone)]
 pub(crate) struct PreparedAnswers {
-    /// The answers that were not used yet, by the id of the call.
+    /// The unused answers, by the id of the call.
     answers: Arc<Mutex<BTreeMap<String, PreparedAnswer>>>,
     fallback: Option<Arc<dyn Approver>>,
 }
@@ -27,17 +27,17 @@ impl fmt::Debug for PreparedAnswers {
     }
 }
 
-/// An answer, with the call that was shown to the person.
+/// An answer of the user, with the call that was shown to the user.
 enum PreparedAnswer {
     /// The answer to a question.
     Question(Box<RecordedApprovalRequest>, Approval),
-    /// The decision that a call, which began in an earlier process, runs again.
+    /// The permission to run a call again that began in an earlier process.
     RunAgain(Box<UnresolvedCall>),
 }
 
 impl PreparedAnswer {
-    /// Returns the answer if the request is about exactly the call that was shown to the person.
-    fn for_request(&self, request: &ApprovalRequest) -> Option<Approval> {
+    /// Returns the approval or denial if the request is about exactly the call that was shown to the user.
+    fn approval_for(&self, request: &ApprovalRequest) -> Option<Approval> {
         match self {
             Self::Question(question, approval) => (question.tool == request.tool
                 && question.arguments == request.arguments
@@ -68,14 +68,14 @@ impl PreparedAnswers {
         answers.insert(question.id.clone(), PreparedAnswer::Question(question.into(), approval));
     }
 
-    /// Allows a call, which an earlier process began, to run again. The answer is used once, and only if tool,
-    /// arguments, grant and code are those of the earlier call.
-    pub(crate) fn allow_again(&self, call: UnresolvedCall) {
+    /// Allows a call that began in an earlier process to run again. The permission is used once, and only if the tool,
+    /// the arguments, the grant and the code are those of the earlier call.
+    pub(crate) fn allow_rerun(&self, call: UnresolvedCall) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(call.id.clone(), PreparedAnswer::RunAgain(call.into()));
     }
 
-    /// Returns whether there is an answer about the call with this id that was not used yet.
+    /// Returns whether there is an unused answer about the call with this id.
     pub(crate) fn contains(&self, id: &str) -> bool {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.contains_key(id)
@@ -92,12 +92,14 @@ impl Approver for PreparedAnswers {
         let prepared_answer = self.take(&request.id);
         let has_answer = prepared_answer.is_some();
         match (
-            prepared_answer.and_then(|answer| answer.for_request(&request)),
+            prepared_answer.and_then(|answer| answer.approval_for(&request)),
             &self.fallback,
         ) {
             (Some(approval), _) => approval.into(),
             (None, Some(fallback)) => fallback.approve(request, context).await,
-            (None, None) if has_answer => unanswered("the call, its tool or its grant has changed since then"),
+            (None, None) if has_answer => {
+                unanswered("the call, its tool or its grant has changed since the answer was given")
+            }
             (None, None) => unanswered("it needs an approval, and no person can be asked"),
         }
     }
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_is_for_exactly_the_call_that_was_asked_about_and_once() {
+    async fn an_answer_is_used_once_and_only_for_exactly_the_call_in_the_question() {
         let context = ToolContext::new();
         let answers = PreparedAnswers::new(None);
         answers.add_answer((&request(5)).into(), Approval::Approved);
@@ -137,23 +139,23 @@ mod tests {
             matches!(&changed, Approval::Unanswered { reason } if reason.contains("changed")),
             "{changed:?}"
         );
-        let mut other_digest = request(5);
-        other_digest.digest = "another".to_owned();
+        let mut request_with_other_digest = request(5);
+        request_with_other_digest.digest = "another".to_owned();
         answers.add_answer((&request(5)).into(), Approval::Approved);
-        let changed = answers.approve(other_digest, &context).await.approval;
+        let changed = answers.approve(request_with_other_digest, &context).await.approval;
         assert!(matches!(changed, Approval::Unanswered { .. }), "{changed:?}");
     }
 
     // attack: M1
     #[tokio::test]
-    async fn a_call_runs_again_with_the_grant_and_the_code_with_which_it_began() {
+    async fn a_call_runs_again_only_with_the_arguments_grant_and_code_that_it_began_with() {
         let earlier_call = || {
             let call = json!({"id": "call-1", "name": "pay", "tool": "bank#pay", "arguments": {"amount": 5}, "grant": ["write /a"], "code": "1"});
             serde_json::from_value::<UnresolvedCall>(call).unwrap()
         };
         let approval_of = async |amount: u32, grant: &str, code: &str| {
             let answers = PreparedAnswers::new(None);
-            answers.allow_again(earlier_call());
+            answers.allow_rerun(earlier_call());
             let mut request = request(amount);
             request.access.grant = vec![grant.to_owned()];
             request.access.code = Some(code.to_owned());

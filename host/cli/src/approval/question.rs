@@ -1,4 +1,4 @@
-//! The question about a call. It shows exactly what will run.
+//! The question about a call, with the exact call that will run.
 
 use anstyle::Style;
 
@@ -14,15 +14,16 @@ pub(super) const PROMPT: &str = "run it? [y]es, [n]o, [e]dit, [?] more: ";
 /// The prompt for edited arguments.
 pub(super) const EDIT_PROMPT: &str = "new arguments, as a JSON object in one line: ";
 
-/// Returns the question about a call.
+/// Returns the question that the person at the terminal answers.
 pub(super) fn question(request: &ApprovalRequest) -> Page {
     let mut page = Page::new();
-    let rule = request.access.writing_rule.as_deref();
+    // If the operator set the effect class to read, the rule that allows a change is not shown.
+    let writing_rule = request.access.writing_rule.as_deref();
     ShownCall {
         name: &request.name,
         tool: &request.tool,
         effect: request.access.effect,
-        writing_rule: rule.filter(|_| request.access.effect.class == EffectClass::Write),
+        writing_rule: writing_rule.filter(|_| request.access.effect.class == EffectClass::Write),
         grant: &request.access.grant,
         callers: &request.callers,
         arguments: &request.arguments,
@@ -41,14 +42,14 @@ pub(super) fn question(request: &ApprovalRequest) -> Page {
     page
 }
 
-/// Returns the question about a call that waits for an answer of another process.
+/// Returns a question that is stored in a session.
 pub(crate) fn pending_question(question: &RecordedApprovalRequest) -> Page {
     let mut page = Page::new();
     ShownCall {
         name: &question.name,
         tool: &question.tool,
         effect: question.effect,
-        // A stored question does not contain the rule.
+        // A `RecordedApprovalRequest` does not contain the rule.
         writing_rule: None,
         grant: &question.grant,
         callers: &question.callers,
@@ -60,7 +61,7 @@ pub(crate) fn pending_question(question: &RecordedApprovalRequest) -> Page {
     page
 }
 
-/// Writes the reason why the arguments of the previous answer were not accepted, if there is one.
+/// Writes the reason why the edited arguments of the previous answer were refused, if there is one.
 fn write_rejected_edit(page: &mut Page, reason: Option<&str>) {
     if let Some(reason) = reason {
         page.styled(BAD, "error:")
@@ -70,12 +71,12 @@ fn write_rejected_edit(page: &mut Page, reason: Option<&str>) {
     }
 }
 
-/// The parts of a call that a person reads before deciding about it.
+/// The details of a call that a person reads before answering the question.
 struct ShownCall<'a> {
     name: &'a str,
     tool: &'a ToolId,
     effect: Effect,
-    /// The rule of the grant by which the call may change something.
+    /// The rule of the grant that lets the call change something, such as a file.
     writing_rule: Option<&'a str>,
     grant: &'a [String],
     callers: &'a [ToolId],
@@ -116,7 +117,7 @@ fn write_field(page: &mut Page, label: &str, value: impl std::fmt::Display) {
         .end();
 }
 
-/// Returns an explanation of the answers.
+/// Returns the list of the possible answers.
 pub(super) fn help() -> Page {
     let mut page = Page::new();
     for (answer, meaning) in [
@@ -137,7 +138,7 @@ pub(super) fn help() -> Page {
     page.indent(2)
         .styled(
             FAINT,
-            "an answer ends when the tool, its code, its effect class or its grant changes",
+            "an answer is no longer valid when the tool, its code, its effect class or its grant changes",
         )
         .end();
     page

@@ -1,4 +1,4 @@
-//! A person at the terminal who approves calls.
+//! An approver that asks the person at the terminal.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::output::printer::write_stderr;
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 use toolwit::{Arguments, ToolContext};
 
-/// Maximum number of attempts to answer one question.
+/// Maximum number of times that the prompt of one question is shown.
 const ATTEMPTS_MAX: usize = 20;
 
-/// A display that must not draw while a person types.
+/// A display, such as a spinner, that must not draw while a person types.
 pub(crate) trait Screen: Send + Sync {
-    /// Pauses or continues the display.
+    /// Pauses the display, or continues it.
     fn set_paused(&self, is_paused: bool);
 }
 
@@ -32,7 +32,7 @@ impl TerminalApprover {
     }
 }
 
-/// A question that a person is reading or answering. The display is paused; dropping this value continues the display.
+/// A question that a person is reading or answering. The display is paused until this value is dropped.
 struct OpenQuestion {
     screen: Arc<dyn Screen>,
     is_answered: bool,
@@ -41,7 +41,7 @@ struct OpenQuestion {
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
         if !self.is_answered {
-            // Another process answered, or the call was cancelled. The text typed so far must not answer the next
+            // Another process has answered, or the call was cancelled. The text typed so far must not answer the next
             // question.
             discard_typed();
             write_stderr(Page::new().end());
@@ -79,19 +79,19 @@ pub(crate) async fn ask_person(question: Page, arguments: Arguments) -> Approval
 async fn ask_repeatedly(
     question: &Page,
     arguments: &Arguments,
-    typed: &mut dyn TypedLines,
+    typed_lines: &mut dyn TypedLines,
     print: &mut (dyn FnMut(&Page) + Send),
 ) -> ApprovalAnswer {
     print(question);
     for _ in 0..ATTEMPTS_MAX {
         print_prompt(PROMPT, print);
-        let Some(line) = typed.next().await else { break };
+        let Some(line) = typed_lines.next().await else { break };
         match parse_answer(&line, arguments) {
             TypedAnswer::Answer(answer) => return answer,
             TypedAnswer::Help => print(&help()),
             TypedAnswer::Edit => {
                 print_prompt(EDIT_PROMPT, print);
-                let Some(line) = typed.next().await else { break };
+                let Some(line) = typed_lines.next().await else { break };
                 match serde_json::from_str(&line) {
                     Ok(arguments) => return Approval::Edited { arguments }.into(),
                     Err(error) => {
@@ -103,7 +103,7 @@ async fn ask_repeatedly(
             }
         }
     }
-    unanswered("it needs an approval, and the terminal gave none")
+    unanswered("it needs an approval, and no answer was typed at the terminal")
 }
 
 fn print_prompt(text: &str, print: &mut (dyn FnMut(&Page) + Send)) {
@@ -112,7 +112,7 @@ fn print_prompt(text: &str, print: &mut (dyn FnMut(&Page) + Send)) {
     print(&page);
 }
 
-/// Returns the outcome of a question that got no answer. The reason is for the model.
+/// Returns the [`ApprovalAnswer`] of a question that got no answer. The model reads the reason.
 pub(super) fn unanswered(reason: &str) -> ApprovalAnswer {
     let reason = reason.to_owned();
     Approval::Unanswered { reason }.into()
@@ -152,20 +152,25 @@ mod tests {
         let mut printed = String::new();
         let mut print = |page: &Page| {
             printed.push_str(&page.to_string());
-            // A person ends the line of a prompt.
+            // A prompt does not end its line: the person does, with Enter.
             if !printed.ends_with('\n') {
                 printed.push('\n');
             }
         };
         let question = question(request);
-        let mut typed = typed.lines();
+        let mut typed_lines = typed.lines();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let answer = runtime.block_on(ask_repeatedly(&question, &request.arguments, &mut typed, &mut print));
+        let answer = runtime.block_on(ask_repeatedly(
+            &question,
+            &request.arguments,
+            &mut typed_lines,
+            &mut print,
+        ));
         (anstream::adapter::strip_str(&printed).to_string(), answer)
     }
 
     #[test]
-    fn question_shows_exactly_what_will_run() {
+    fn question_shows_the_exact_call_with_escaped_control_characters() {
         let arguments = json!({"path": "/data/a", "text": "\u{1b}[2Jhidden\u{202e}\nrun it? yes", "n": 1});
         let (printed, answer) = ask_with_input(&request(arguments), "y\n");
         assert_eq!(answer, Approval::Approved.into());
@@ -196,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn help_is_printed_and_an_invalid_edit_can_be_repeated() {
+    fn help_and_an_invalid_edit_are_followed_by_another_prompt() {
         let (printed, answer) = ask_with_input(&request(json!({})), "?\ne\nnot json\nedit\n{\"path\": \"/data/b\"}\n");
         let arguments = json!({"path": "/data/b"}).as_object().unwrap().clone();
         assert_eq!(answer, Approval::Edited { arguments }.into());
@@ -207,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_has_its_decision_and_scope() {
+    fn each_typed_answer_has_its_decision_and_scope() {
         let request = request(json!({"path": "/data/a"}));
         let answer = |typed: &str| ask_with_input(&request, typed).1;
         let reason = "the user refused it: too late".to_owned();

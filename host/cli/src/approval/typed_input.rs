@@ -1,10 +1,10 @@
-//! The lines that a person types while a question is open.
+//! Reads the lines that a person types while a question is open.
 
 use std::io;
 
 use async_trait::async_trait;
 
-/// Maximum length of a typed line, in bytes.
+/// A line that has not ended after this number of bytes is too long.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// A source of typed lines.
@@ -15,8 +15,8 @@ pub(super) trait TypedLines: Send {
     async fn next(&mut self) -> Option<String>;
 }
 
-/// Standard input, which is a terminal. On Unix, input is read only when a line is available, so that a dropped wait
-/// takes no line from the next reader.
+/// Standard input, which is a terminal. On Unix, a read begins only when a line is available. A dropped
+/// [`TypedLines::next`] therefore does not consume a line that another reader waits for.
 pub(super) struct TypedInput;
 
 #[async_trait]
@@ -47,7 +47,7 @@ async fn read_chunk() -> io::Result<Vec<u8>> {
     task.await.map_err(io::Error::other)?
 }
 
-/// Waits until the terminal has a line. On systems other than Unix, returns at once, and the read waits.
+/// Waits until the terminal has a line. On systems other than Unix, returns at once; the read then waits for the line.
 #[cfg(unix)]
 async fn wait_for_input() -> io::Result<()> {
     use std::os::fd::AsFd;
@@ -57,7 +57,7 @@ async fn wait_for_input() -> io::Result<()> {
     let stdin = io::stdin().as_fd().try_clone_to_owned()?;
     #[expect(
         deprecated,
-        reason = "the other constructors are unsafe; an owned descriptor meets their conditions"
+        reason = "the constructors that are not deprecated are unsafe; an owned descriptor meets their conditions"
     )]
     let stdin = AsyncFd::with_interest(stdin, Interest::READABLE)?;
     stdin.readable().await.map(drop)
@@ -80,9 +80,10 @@ fn read_unbuffered(chunk: &mut [u8]) -> io::Result<usize> {
     io::Read::read(&mut io::stdin().lock(), chunk)
 }
 
-/// Discards typed input that was not read, so that it does not answer the next question. Only on Unix.
+/// Discards typed input that was not read, so that it does not answer the next question. Does nothing on systems other
+/// than Unix.
 pub(super) fn discard_typed() {
     #[cfg(unix)]
-    // The call fails if the input is not a terminal; then no person is asked.
+    // `tcflush` fails if standard input is not a terminal. No person is asked then.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }

@@ -1,4 +1,4 @@
-//! A session, and its calls that wait for an approval.
+//! Reads, prints and answers the calls of a session that wait for an approval.
 
 use serde_json::{Value, json};
 
@@ -10,14 +10,15 @@ use toolwit::agent::{JournalError, JournalStore, PendingApproval, SessionId};
 use toolwit::tool::{Approval, ApprovalAnswer};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// A session, and its calls that wait for an approval.
+/// A session with its calls that wait for an approval.
 pub(crate) struct WaitingSession {
     pub(crate) session: SessionId,
     /// Whether a process has the session open.
     pub(crate) is_open: bool,
-    /// The questions about the calls that wait. A question can have an answer that the run has not used yet.
+    /// The questions about the calls that wait. A question has an answer if the answer is stored, but the run has not used
+    /// it yet.
     pub(crate) approvals: Vec<PendingApproval>,
-    /// The options that select the file with the sessions, for suggested commands.
+    /// The options that select the file with the sessions. Suggested commands repeat them.
     session_flags: SessionFlags,
 }
 
@@ -31,19 +32,19 @@ impl WaitingSession {
         session: &SessionId,
         session_flags: &SessionFlags,
     ) -> Result<Self, Error> {
-        let explain = |error| match error {
+        let read_error = |error| match error {
             JournalError::Missing(session) => session_flags.missing_session_error(&session),
             other => Error::from(other),
         };
         Ok(Self {
             session: session.clone(),
-            is_open: store.is_open(session).await.map_err(explain)?,
-            approvals: store.pending_approvals(session).await.map_err(explain)?,
+            is_open: store.is_open(session).await.map_err(read_error)?,
+            approvals: store.pending_approvals(session).await.map_err(read_error)?,
             session_flags: session_flags.clone(),
         })
     }
 
-    /// Returns the questions without an answer.
+    /// Returns the questions without a stored answer.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = &PendingApproval> {
         self.approvals.iter().filter(|pending| pending.answer.is_none())
     }
@@ -51,25 +52,27 @@ impl WaitingSession {
     /// Returns the open question about a call.
     ///
     /// # Errors
-    /// If no question about the call is open, or the open question does not have the given `number`. Also if `number`
-    /// is `None` and an earlier question about the call had other content: the user may have read only that question.
+    /// - If no question about the call is open.
+    /// - If the number of the open question is not `number`.
+    /// - If `number` is `None`, and an earlier question about the call had other content. The user may have read only the
+    ///   earlier question.
     pub(crate) fn find(&self, call: &str, number: Option<u64>) -> Result<&PendingApproval, Error> {
         let session = self.session.as_str();
-        let list = self
+        let list_command = self
             .session_flags
-            .suggest(SuggestedCommand::new("approvals").operand(session));
+            .add_to_command(SuggestedCommand::new("approvals").operand(session));
         let Some(pending) = self.approvals.iter().find(|pending| pending.question.id == call) else {
             let message = format!("the call `{call}` of the session `{session}` does not wait for an answer");
             return Err(configuration_error(
                 message,
-                format!("`{list}` lists the calls that do"),
+                format!("`{list_command}` lists the calls that do"),
             ));
         };
         let hint = || {
             let command = SuggestedCommand::new("approve").operand(session).operand(call);
             let command = command.option("question", &pending.number.to_string());
-            let command = self.session_flags.suggest(command);
-            format!("read it with `{list}`, then run `{command}`")
+            let command = self.session_flags.add_to_command(command);
+            format!("read it with `{list_command}`, then run `{command}`")
         };
         match number {
             Some(number) if number != pending.number => {
@@ -87,7 +90,7 @@ impl WaitingSession {
     /// Stores the answer to a question.
     ///
     /// # Errors
-    /// If the question has an answer, is not open any more, or the answer cannot be stored.
+    /// If the question has an answer or is no longer open, or if the answer cannot be stored.
     pub(crate) async fn answer(
         &self,
         store: &dyn JournalStore,
@@ -95,8 +98,8 @@ impl WaitingSession {
         answer: ApprovalAnswer,
     ) -> Result<(), Error> {
         let call = &pending.question.id;
-        let outcome = store.answer_approval(&self.session, pending.number, answer).await;
-        outcome.map_err(|error| match error {
+        let result = store.answer_approval(&self.session, pending.number, answer).await;
+        result.map_err(|error| match error {
             JournalError::Answered(..) => configuration_error(
                 format!("the call `{call}` has been answered"),
                 "the first answer counts".to_owned(),
@@ -109,12 +112,12 @@ impl WaitingSession {
         })
     }
 
-    /// Writes the session and its calls, as they would run. Writes nothing if no call waits.
+    /// Writes the session and each of its calls exactly as the call would run. Writes nothing if no call waits.
     pub(crate) fn write(&self, page: &mut Page) {
         if self.approvals.is_empty() {
             return;
         }
-        let state = if self.is_open {
+        let status = if self.is_open {
             "open in a process"
         } else {
             "interrupted"
@@ -124,7 +127,7 @@ impl WaitingSession {
             .text("  ")
             .styled(
                 FAINT,
-                format_args!("{}, {state}", counted(self.approvals.len(), "call")),
+                format_args!("{}, {status}", counted(self.approvals.len(), "call")),
             )
             .end();
         for pending in &self.approvals {
@@ -148,13 +151,13 @@ impl WaitingSession {
         json!({ "session": self.session, "is_open": self.is_open, "approvals": self.approvals })
     }
 
-    /// Describes the next step after an answer: for the user, or for the process that runs the session.
+    /// Describes the next step after an answer: of the process that has the session open or, without one, of the user.
     pub(crate) fn next_step(&self) -> String {
         if self.is_open {
             return "the process that has the session open continues".to_owned();
         }
         let resume = SuggestedCommand::new("resume").operand(self.session.as_str());
-        let resume = self.session_flags.suggest(resume);
+        let resume = self.session_flags.add_to_command(resume);
         format!("`{resume}` continues the run with its stored options")
     }
 
@@ -163,7 +166,7 @@ impl WaitingSession {
     pub(crate) fn answer_commands(&self) -> Option<String> {
         let call = &self.unanswered().next()?.question.id;
         let command = |name| SuggestedCommand::new(name).operand(self.session.as_str()).operand(call);
-        let command = |name| self.session_flags.suggest(command(name));
+        let command = |name| self.session_flags.add_to_command(command(name));
         Some(format!("`{}` or `{}`", command("approve"), command("deny")))
     }
 }

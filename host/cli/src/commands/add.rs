@@ -86,7 +86,7 @@ struct Report {
     version: Option<String>,
     replaced: bool,
     tools: usize,
-    /// The reason why the dynamic tools could not be discovered.
+    /// The reason why the dynamic tools of the package could not be discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     discovery_error: Option<String>,
     /// The reason why the WIT file next to the component is not used.
@@ -140,7 +140,7 @@ impl Add {
         if !undiscovered_names.is_empty()
             && let Err(error) = self.discover(&undiscovered_names, &mut reports, printer).await
         {
-            // The files are copied already. A failed discovery does not undo that.
+            // The packages have been added. A failed discovery does not remove them.
             for report in reports
                 .iter_mut()
                 .filter(|report| undiscovered_names.contains(&report.name))
@@ -148,7 +148,7 @@ impl Add {
                 report.discovery_error = Some(error.message.clone());
             }
         }
-        print(printer, &reports)?;
+        print_reports(printer, &reports)?;
         Ok(Exit::Success)
     }
 
@@ -170,7 +170,7 @@ impl Add {
             installation = installation.conflict(NameConflict::Replace);
         }
         if matches!(source, PackageSource::Path(_)) {
-            return installation.run(&source).await.map_err(hint::add_error);
+            return installation.run(&source).await.map_err(hint::convert_add_error);
         }
         let wall_max = self.timeout.map_or(DOWNLOAD_WALL_MAX, |Span(wall_max)| wall_max);
         installation = installation.downloader(Arc::new(HttpDownloader::new(wall_max)?));
@@ -180,15 +180,15 @@ impl Add {
         let download = with_spinner(printer, "downloading", installation.run(&source));
         tokio::select! {
             biased;
-            packages = download => packages.map_err(hint::add_error),
+            packages = download => packages.map_err(hint::convert_add_error),
             () = cancel.cancelled() => {
                 Err(Error::new(ErrorKind::Cancelled, Phase::Registry, "interrupted during the download; nothing was added"))
             }
         }
     }
 
-    /// Discovers the dynamic tools of plugins. If the discovery fails, the plugin stays added: it may need a grant
-    /// first.
+    /// Discovers the dynamic tools of the named plugins. A plugin stays added if its discovery fails, because it may need
+    /// a grant first.
     async fn discover(&self, names: &[String], reports: &mut [Report], printer: Printer) -> Result<(), Error> {
         let host = self
             .plugins
@@ -217,7 +217,7 @@ async fn build_shipped(name: &str, printer: Printer, cancel: &CancellationToken)
         .map(|(shipped_name, _)| shipped_name)
         .collect();
     let hint = format!(
-        "it ships with {}; `toolwit add --shipped` describes them",
+        "the shipped plugins are {}; `toolwit add --shipped` describes them",
         names.join(", ")
     );
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
@@ -242,7 +242,7 @@ fn print_shipped(printer: Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
+fn print_reports(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
     if printer.format() == Format::Json {
         return printer.document(&json!({"ok": true, "added": reports}));
     }

@@ -36,7 +36,7 @@ pub(crate) struct Approve {
     session: SessionId,
     /// Id of the call; without it, you are asked about each call that waits
     call: Option<String>,
-    /// Arguments to run the call with instead, as JSON, or @FILE, or - for standard input
+    /// New arguments for the call: JSON, @FILE, or - for standard input
     #[arg(long, value_name = "JSON", requires = "call")]
     arguments: Option<String>,
     /// Calls that the answer is valid for
@@ -88,6 +88,7 @@ impl Approve {
             .into(),
             None => self.approval_of(pending),
         };
+        // The printed question has the arguments with which the call runs.
         let mut allowed_call = pending.clone();
         if let Approval::Edited { arguments } = &answer.approval {
             allowed_call.question.arguments.clone_from(arguments);
@@ -97,7 +98,7 @@ impl Approve {
         Ok(Exit::Success)
     }
 
-    /// Returns the approval of a call with the scope and validity of the options.
+    /// Returns an approval of the call, with the scope and the validity that the options select.
     fn approval_of(&self, pending: &PendingApproval) -> ApprovalAnswer {
         let approved = ApprovalAnswer::from(Approval::Approved);
         let answer = match self.scope {
@@ -117,7 +118,7 @@ impl Approve {
     }
 }
 
-/// Asks the person at the terminal about each call that waits, until a question gets no answer.
+/// Asks the person at the terminal about each call that waits. Stops at the first question that gets no answer.
 async fn ask_about_all(
     waiting_session: &WaitingSession,
     store: &dyn JournalStore,

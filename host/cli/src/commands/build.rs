@@ -120,7 +120,7 @@ fn print_summary(printer: Printer, report: &BuildReport, tool_count: usize) {
     printer.message(&page);
 }
 
-/// Builds a plugin and shows the steps: as a spinner on a terminal, otherwise as lines.
+/// Builds a plugin, and shows the steps of the build: in a spinner on a terminal, otherwise as lines.
 ///
 /// # Errors
 /// If the build fails or is interrupted. An interrupt kills the child processes of the build.
@@ -167,8 +167,8 @@ impl BuildProgress {
     }
 }
 
-/// Converts a build error. The converted error contains the compiler output only if the build did not print it: with
-/// the format JSON, or with the verbosity quiet.
+/// Converts a build error. With the format JSON, the converted error has the compiler output as details. With the
+/// verbosity quiet, the build has not printed this output, so it becomes the suggestion.
 fn from_build_error(error: &BuildError, printer: Printer) -> Error {
     let kind = match error {
         BuildError::NotADirectory { .. } | BuildError::NothingToBuild { .. } => ErrorKind::Configuration,

@@ -11,7 +11,7 @@ use crate::output::printer::Printer;
 use crate::output::progress::with_spinner;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Selects whether components are compiled ahead of their first call.
+/// The option that leaves compilation to the first call of a component.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct CompileFlags {
     /// Leave the compilation for this machine to the first call
@@ -19,14 +19,14 @@ pub(crate) struct CompileFlags {
     no_compile: bool,
 }
 
-/// The outcome of compiling a component into the cache.
+/// The outcome of compiling a component into the code cache.
 #[derive(Debug)]
 pub(crate) enum Compilation {
-    /// The cache has the compiled code.
+    /// The compiled code is in the code cache.
     Compiled,
     /// The command had the option `--no-compile`.
     Skipped,
-    /// The component file is complete, but could not be compiled. Its first call tries again.
+    /// The component file is complete, but it could not be compiled. The first call of the component tries again.
     Failed(Error),
 }
 
@@ -35,7 +35,7 @@ impl Compilation {
         matches!(self, Self::Compiled)
     }
 
-    /// Checks that the compilation did not fail with an error that each call of the component would repeat.
+    /// Checks that the compilation did not fail with an error that every call of the component would repeat.
     ///
     /// # Errors
     /// The reason why the host cannot load the component.
@@ -47,7 +47,7 @@ impl Compilation {
         }
     }
 
-    /// Returns a warning if the compilation failed.
+    /// Returns a warning if the compilation failed. `name` is the name of the plugin.
     pub(crate) fn warning(&self, name: &str) -> Option<String> {
         match self {
             Self::Failed(error) => Some(format!("{name} cannot be compiled for this machine: {}", error.message)),
@@ -57,8 +57,8 @@ impl Compilation {
 }
 
 impl CompileFlags {
-    /// Compiles a component into the cache of compiled code, unless the command has the option `--no-compile`. The
-    /// compilation runs in a separate process with limits of time and memory. Guest code does not run.
+    /// Compiles a component into the code cache, unless the command has the option `--no-compile`. The compilation runs
+    /// in a separate process with limits on time and memory. Guest code does not run.
     ///
     /// # Errors
     /// Only if the compilation is interrupted. A compilation that fails is returned as [`Compilation::Failed`].
@@ -78,8 +78,8 @@ impl CompileFlags {
     }
 }
 
-/// Compiles the selected components into the cache of compiled code, so that later calls do not wait. A command with
-/// the option `--no-compile` uses [`CompileFlags::compile`] instead.
+/// Compiles the components that `plugins` selects into the code cache, so that later calls do not wait. `name` is the
+/// plugin's name for messages. Commands that offer `--no-compile` use [`CompileFlags::compile`] instead.
 ///
 /// # Errors
 /// Only if the compilation is interrupted. A compilation that fails is returned as [`Compilation::Failed`].
@@ -101,7 +101,7 @@ pub(crate) async fn compile_ahead(
     }
 }
 
-/// Loads and compiles the selected components.
+/// Loads and compiles the components that `plugins` selects.
 async fn compile_all(plugins: &PluginFlags) -> Result<(), Error> {
     let host = plugins.load(&LimitFlags::default()).await?;
     for package in host.registry().packages() {

@@ -1,4 +1,4 @@
-//! `toolwit completions`: prints shell completions.
+//! `toolwit completions`: prints a completion script for a shell.
 
 use clap_complete::Shell;
 
@@ -12,13 +12,13 @@ Examples:
   toolwit completions zsh > ~/.zfunc/_toolwit
   toolwit completions fish > ~/.config/fish/completions/toolwit.fish";
 
-/// Print the completions of a shell
+/// Print a completion script for a shell
 ///
-/// A new shell completes the commands and options of `toolwit` after the script is installed.
+/// After the script is installed, a new shell completes the commands and options of `toolwit`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {
-    /// Shell
+    /// Shell that executes the script
     shell: Shell,
 }
 
@@ -27,7 +27,7 @@ impl Completions {
         let name = definition.get_name().to_owned();
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut definition, name, &mut script);
-        printer.text(&String::from_utf8_lossy(&script))?;
+        printer.raw_text(&String::from_utf8_lossy(&script))?;
         Ok(Exit::Success)
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Deny {
     session: SessionId,
     /// Id of the call
     call: String,
-    /// Reason, which the model reads
+    /// Reason for the denial, which the model reads
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
     /// Number of the question; required if an earlier question about the call had other content

@@ -1,4 +1,4 @@
-//! `toolwit dev`: builds a plugin again whenever its source changes.
+//! `toolwit dev`: builds a plugin, and builds it again whenever its source changes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::build::build;
-use crate::commands::call::call_component;
+use crate::commands::call::call_without_grants;
 use crate::commands::compilation::compile_ahead;
 use crate::commands::inspect;
 use crate::commands::test::{CaseGrantFlags, CaseOptions, default_cases, run_cases};
@@ -21,7 +21,7 @@ use toolwit::build::{Build as BuildRequest, SourceSnapshot};
 use toolwit::testing::TestSuite;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Time between two snapshots of the files.
+/// Time between two snapshots of the source.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 const EXAMPLES: &str = "\
@@ -31,8 +31,8 @@ Examples:
 
 /// Build a plugin again whenever its source changes
 ///
-/// After each build, lists the tools, runs the cases of tests.toml if it exists, and makes the given call again. This
-/// call has no grants, and a case has only its own. Ends with Ctrl-C.
+/// After each build, lists the tools, runs the cases of tests.toml if the file exists, and makes the given call. The
+/// call has no grants, and each case has only its own grants. Ctrl-C ends the command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dev {
@@ -98,26 +98,26 @@ impl Dev {
         compile_ahead(&plugins, &report.name, printer, cancel)
             .await?
             .require_loadable()?;
-        self.test(&plugins, &report.name, printer, cancel).await?;
+        self.run_tests(&plugins, &report.name, printer, cancel).await?;
         if let Some(tool) = &self.tool {
-            call_component(&plugins, tool, self.arguments.clone(), &self.limits, printer, cancel).await?;
+            call_without_grants(&plugins, tool, self.arguments.clone(), &self.limits, printer, cancel).await?;
         }
         Ok(())
     }
 
     /// Runs the cases of `tests.toml`, if the file exists.
-    async fn test(
+    async fn run_tests(
         &self,
         plugins: &PluginFlags,
         name: &str,
         printer: Printer,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
-        let cases = default_cases(&self.source);
-        if !cases.is_file() {
+        let cases_file = default_cases(&self.source);
+        if !cases_file.is_file() {
             return Ok(());
         }
-        let suite = TestSuite::read(&cases, name)?;
+        let suite = TestSuite::read(&cases_file, name)?;
         self.grants.check(&suite)?;
         let options = CaseOptions {
             limits: &self.limits,

@@ -21,9 +21,9 @@ Examples:
 
 /// Explain whether a plugin is allowed an access, and which rule decides
 ///
-/// The answer comes from the code that decides during a call, for the next call in a new conversation. This command
-/// does not use up a grant. Whether the address behind a granted host name is allowed is decided when the name is
-/// resolved, at the call.
+/// The answer is for the next call in a new conversation. The same code decides during a call. This command does not use
+/// up a grant, and does not resolve host names: a call to a granted host name can still be denied, because of the
+/// address of the host.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
@@ -43,7 +43,7 @@ impl Explain {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let host = self
             .plugins
-            .load_granted(&LimitFlags::default(), &self.authority)
+            .load_with_grants(&LimitFlags::default(), &self.authority)
             .await?;
         let plugin = find_plugin(&host, &self.plugin)?;
         let access = self.access.join(" ");
@@ -51,9 +51,10 @@ impl Explain {
         let is_allowed = explanation.decision.is_allowed();
         match printer.format() {
             Format::Json => {
-                let why = explanation.to_string();
-                printer
-                    .document(&json!({"plugin": plugin.name(), "what": access, "allowed": is_allowed, "why": why}))?;
+                let reason = explanation.to_string();
+                printer.document(
+                    &json!({"plugin": plugin.name(), "what": access, "allowed": is_allowed, "why": reason}),
+                )?;
             }
             Format::Human => {
                 let mut page = Page::new();
@@ -66,7 +67,6 @@ impl Explain {
     }
 }
 
-/// Parses an access and explains it.
 async fn explain(plugin: &Plugin, access: &str) -> Result<Explanation, Error> {
     let target = parse_http_target(access)?;
     plugin.explain(&parse_access(access, target.as_ref())).await

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::hint::with_command;
+use crate::hint::with_fixing_hint;
 use crate::input::wasi::WasiFlags;
 use crate::output::definition;
 use crate::output::package::{CodeStates, PackageDocument, wit_warning};
@@ -40,15 +40,16 @@ struct InspectDocument<'a> {
     package: PackageDocument<'a>,
     size_bytes: u64,
     profile: Profile,
-    /// Whether the component has dynamic tools.
-    dynamic: bool,
-    /// The interface by which the component lists and calls its dynamic tools.
+    #[serde(rename = "dynamic")]
+    has_dynamic_tools: bool,
+    /// The interface through which the component lists and calls its dynamic tools.
     contract: Option<&'a str>,
     entities: &'a [EntityType],
     imports: &'a [Import],
     /// The environment needs that the manifest declares. An import is not a need: a component may import an interface
     /// without using it.
-    requests: &'a [EnvironmentNeed],
+    #[serde(rename = "requests")]
+    needs: &'a [EnvironmentNeed],
     wit: Option<&'a str>,
 }
 
@@ -79,7 +80,7 @@ pub(crate) async fn inspection_of(file: PathBuf) -> Result<Inspection, Error> {
 }
 
 async fn inspect(file: PathBuf) -> Result<InspectedFile, Error> {
-    tokio::task::spawn_blocking(move || read_file(file))
+    tokio::task::spawn_blocking(move || inspect_blocking(file))
         .await
         .unwrap_or_else(|error| {
             let message = "reading the component failed unexpectedly";
@@ -87,12 +88,12 @@ async fn inspect(file: PathBuf) -> Result<InspectedFile, Error> {
         })
 }
 
-fn read_file(file: PathBuf) -> Result<InspectedFile, Error> {
+fn inspect_blocking(file: PathBuf) -> Result<InspectedFile, Error> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let of_plugin = |error: Error| error.with_plugin(&*name);
+    let with_plugin_name = |error: Error| error.with_plugin(&*name);
     let bytes_max = EngineLimits::default().component_bytes_max;
-    let (inspection, manifest) = inspect_package(&name, &file, bytes_max).map_err(of_plugin)?;
-    let bytes = read_component(&file, bytes_max).map_err(of_plugin)?;
+    let (inspection, manifest) = inspect_package(&name, &file, bytes_max).map_err(with_plugin_name)?;
+    let bytes = read_component(&file, bytes_max).map_err(with_plugin_name)?;
     Ok(InspectedFile {
         wit: component_wit(&bytes),
         inspection,
@@ -117,11 +118,11 @@ fn inspection_document<'a>(inspected: &'a InspectedFile, refusal: Option<&'a Err
         package: PackageDocument::new(name, file, Some(inspection), manifest, refusal).with_code(code),
         size_bytes: inspection.size_bytes,
         profile: inspection.profile,
-        dynamic: !inspection.dynamic_tools_state().is_none(),
+        has_dynamic_tools: !inspection.dynamic_tools_state().is_none(),
         contract: inspection.contract(),
         entities: &inspection.entities,
         imports: &inspection.imports,
-        requests: manifest.map_or(&[], |manifest| &manifest.environment),
+        needs: manifest.map_or(&[], |manifest| &manifest.environment),
         wit: wit.as_deref(),
     }
 }
@@ -165,7 +166,7 @@ fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Er
         page.indent(2).styled(WARN, "warning").text(" ");
         page.text(wit_warning(&inspected.name, problem)).end();
     }
-    if let Some(suggestion) = refusal.and_then(|error| with_command(error).suggestion.clone()) {
+    if let Some(suggestion) = refusal.and_then(|error| with_fixing_hint(error).suggestion.clone()) {
         page.indent(10).styled(FAINT, format_args!("hint: {suggestion}")).end();
     }
 }

@@ -7,12 +7,12 @@ use serde_json::json;
 use crate::commands::ranked_tools::{RankFlag, RankedTools};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::hint::{NO_PACKAGES, discovery_error, with_command};
+use crate::hint::{NO_PACKAGES, discovery_error, with_fixing_hint};
 use crate::input::limits::LimitFlags;
 use crate::input::mcp::McpFlags;
 use crate::input::plugins::PluginFlags;
 use crate::input::secrets::SecretFlags;
-use crate::output::package::{CodeStates, PackageDocument, methods, reasons_without_tools, wit_warning};
+use crate::output::package::{CodeStates, PackageDocument, methods, reasons_for_no_tools, wit_warning};
 use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::with_spinner;
@@ -24,7 +24,7 @@ use toolwit::registry::{Package, PackageStatus, Registry};
 use toolwit::store::{ToolOrder, ToolQuery};
 use toolwit::tool::ToolDefinition;
 
-/// Marks the method of an entity.
+/// The mark before a method of an entity.
 const ARROW: &str = "→ ";
 
 /// List plugins and MCP servers, with their tools
@@ -41,7 +41,7 @@ pub(crate) struct List {
     /// the last call
     #[arg(long, value_name = "ORDER", conflicts_with = "contact")]
     by: Option<RankFlag>,
-    /// List the tools of plugins of this category, in the order of `--by` [default: uses]
+    /// List the plugin tools of this category, in the order of `--by` [default: uses]
     #[arg(long, value_name = "CATEGORY", conflicts_with = "contact")]
     category: Option<String>,
     #[command(flatten)]
@@ -61,7 +61,7 @@ impl List {
             return print_ranked(&registry, query, printer).await;
         }
         let packages = registry.packages();
-        let server_documents = self.describe(&servers, printer).await;
+        let server_documents = self.describe_servers(&servers, printer).await;
         match printer.format() {
             Format::Json => {
                 let code = CodeStates::of_host(&host);
@@ -85,7 +85,7 @@ impl List {
         Ok(Exit::Success)
     }
 
-    /// Returns the query of the store, if the user asked for an order or a category.
+    /// Returns a query of the metadata database, if the user asked for an order or a category.
     fn query(&self) -> Option<ToolQuery> {
         let query = ToolQuery::new(self.by.map(ToolOrder::from).unwrap_or_default());
         match &self.category {
@@ -94,8 +94,8 @@ impl List {
         }
     }
 
-    /// Describes the servers, which are contacted only if the user asked for it.
-    async fn describe(&self, servers: &McpServers, printer: Printer) -> Vec<ServerDocument> {
+    /// Describes the servers. Contacts them only with `--contact`.
+    async fn describe_servers(&self, servers: &McpServers, printer: Printer) -> Vec<ServerDocument> {
         if !self.contact {
             return servers.iter().map(ServerDocument::not_contacted).collect();
         }
@@ -167,7 +167,7 @@ fn plugin_page(registry: &Registry) -> Page {
                     let role = "an interceptor, which wraps the calls of other tools";
                     page.indent(2).styled(FAINT, role).end();
                 } else if plugin.inspection().tools.is_empty() {
-                    for reason in reasons_without_tools(plugin.inspection()) {
+                    for reason in reasons_for_no_tools(plugin.inspection()) {
                         page.indent(2).styled(WARN, "no tools:").text(" ").text(reason).end();
                     }
                 }
@@ -198,11 +198,11 @@ fn write_broken(page: &mut Page, package: &Package) {
         .text(" ")
         .text(&reason.message)
         .end();
-    write_hint(page, &with_command(reason));
+    write_hint(page, &with_fixing_hint(reason));
 }
 
-fn write_hint(page: &mut Page, reason: &Error) {
-    if let Some(suggestion) = &reason.suggestion {
+fn write_hint(page: &mut Page, error: &Error) {
+    if let Some(suggestion) = &error.suggestion {
         page.indent(2).styled(FAINT, format_args!("hint: {suggestion}")).end();
     }
 }

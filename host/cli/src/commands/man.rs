@@ -17,7 +17,7 @@ Examples:
 
 /// Write the man pages of all commands
 ///
-/// Writes a page for each command, such as `toolwit-call.1`, and creates the directory.
+/// Writes a page for each command, such as `toolwit-call.1`. Creates the directory if it does not exist.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Man {
@@ -28,9 +28,9 @@ pub(crate) struct Man {
 
 impl Man {
     pub(crate) fn run(self, printer: Printer, definition: clap::Command) -> Result<Exit, Failure> {
-        let generation = std::fs::create_dir_all(&self.directory)
+        let result = std::fs::create_dir_all(&self.directory)
             .and_then(|()| clap_mangen::generate_to(definition, &self.directory));
-        generation.map_err(|error| {
+        result.map_err(|error| {
             let message = format!(
                 "the man pages cannot be written to {}: {error}",
                 self.directory.display()

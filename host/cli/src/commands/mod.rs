@@ -1,5 +1,5 @@
-//! The subcommands. Each has a file or folder with its name; `revoke` is in the folder of `grant`. The other modules
-//! hold code of these commands.
+//! The subcommands. Each has a file or folder with its name; `revoke` is in the folder of `grant`. The modules
+//! `compilation`, `ranked_tools` and `shipped` contain code that the commands use.
 
 pub(crate) mod add;
 pub(crate) mod approvals;

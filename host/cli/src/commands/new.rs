@@ -25,7 +25,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct New {
-    /// Directory to create; its last part is the name of the plugin
+    /// Directory to create; the last component of the path is the name of the plugin
     #[arg(value_name = "NAME")]
     dir: PathBuf,
     /// Language: rust, python, js, ts, c, cpp, zig or go
@@ -37,11 +37,11 @@ impl New {
     pub(crate) fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let project = NewProject::new(&self.dir, self.language).map_err(from_project_error)?;
         let files = project.write().map_err(from_project_error)?;
-        let missing = self.language.missing_tool(&self.dir);
+        let missing_tool = self.language.missing_tool(&self.dir);
         if printer.format() == Format::Json {
             let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-            let install = missing.map(|missing| json!({"program": missing.program, "install": missing.install}));
-            printer.document(&json!({"ok": true, "name": project.name(), "files": files, "missing": install}))?;
+            let missing = missing_tool.map(|tool| json!({"program": tool.program, "install": tool.install}));
+            printer.document(&json!({"ok": true, "name": project.name(), "files": files, "missing": missing}))?;
             return Ok(Exit::Success);
         }
         let mut page = Page::new();
@@ -49,12 +49,12 @@ impl New {
             page.styled(FAINT, "+ ").text(file.display()).end();
         }
         printer.data(&page)?;
-        if let Some(missing) = missing {
+        if let Some(missing_tool) = missing_tool {
             printer.warn(format_args!(
                 "`{}`, which builds {}, is not installed",
-                missing.program, self.language
+                missing_tool.program, self.language
             ));
-            printer.hint(format_args!("in `{}`: `{}`", self.dir.display(), missing.install));
+            printer.hint(format_args!("in `{}`: `{}`", self.dir.display(), missing_tool.install));
         }
         printer.hint(format_args!(
             "`{}` builds it and runs its tests",

@@ -17,9 +17,9 @@ Examples:
 
 /// Embed manifest and docs in a component, to ship a package as one file
 ///
-/// Embeds the .toml and the .wit file next to the component, as far as they exist. Checks both against the component,
-/// and writes version and description of the manifest to the standard custom sections too, for other tools. Nothing
-/// else in the file changes.
+/// Embeds the .toml and the .wit file next to the component, if they exist, and checks them against the component.
+/// Writes version and description of the manifest to the standard custom sections too, for other programs. Nothing else
+/// in the file changes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Pack {

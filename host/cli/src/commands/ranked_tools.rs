@@ -7,14 +7,14 @@ use toolwit::registry::Registry;
 use toolwit::store::{HealthState, StoredTool, ToolOrder, ToolQuery};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// An order of tools on the command line.
+/// The value of `toolwit list --by`: the order of the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum RankFlag {
     /// Tools with the most calls first
     Uses,
     /// Tools with the best descriptions first
     Quality,
-    /// Failed tools first: their component was not loaded, or their last call failed
+    /// Failed tools first: their component does not load, or their last call failed
     Health,
 }
 
@@ -38,8 +38,8 @@ impl RankedTools {
     /// Reads the tools from the metadata database.
     pub(crate) async fn read(registry: &Registry, query: ToolQuery) -> Result<Self, Error> {
         let registry = registry.clone();
-        let reading = tokio::task::spawn_blocking(move || registry.ranked_tools(&query)).await;
-        let tools = reading.map_err(|error| {
+        let result = tokio::task::spawn_blocking(move || registry.ranked_tools(&query)).await;
+        let tools = result.map_err(|error| {
             let message = "reading the metadata database failed unexpectedly";
             Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
         })?;
@@ -60,12 +60,12 @@ impl RankedTools {
             let uses = usize::try_from(tool.health.uses).unwrap_or(usize::MAX);
             page.text(format_args!("{:>6}  ", counted(uses, "call")));
             page.text(format_args!("quality {:>3} %  ", tool.quality_percent));
-            let (style, state) = match (tool.health.import, tool.health.execution) {
+            let (style, label) = match (tool.health.import, tool.health.execution) {
                 (HealthState::Broken, _) | (_, HealthState::Broken) => (BAD, "failed"),
                 (_, HealthState::Healthy) => (GOOD, "works"),
                 _ => (FAINT, "not called"),
             };
-            page.styled(style, format_args!("{state:<10}")).text("  ");
+            page.styled(style, format_args!("{label:<10}")).text("  ");
             page.styled(FAINT, tool.category.as_deref().unwrap_or_default()).end();
             if let Some(error) = &tool.health.error {
                 page.indent(2).text(error).end();

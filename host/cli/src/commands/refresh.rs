@@ -53,7 +53,7 @@ impl Refresh {
     }
 }
 
-/// Discovers dynamic tools, and shows a spinner if it takes long.
+/// Discovers dynamic tools, and shows a spinner if the discovery takes long.
 pub(crate) async fn discover(
     host: &Toolwit,
     targets: DiscoveryTargets<'_>,

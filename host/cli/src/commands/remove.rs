@@ -14,8 +14,8 @@ use toolwit::registry::RemovedPackage;
 
 /// Remove a package from a plugin directory
 ///
-/// Deletes the component with its manifest (.toml) and WIT (.wit). Calls that are running finish. Grants and stored
-/// values are kept in case the package is added again.
+/// Deletes the component with its manifest (.toml) and WIT (.wit). Running calls finish. Grants and stored values
+/// are kept in case the package is added again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Remove {
     /// Name of the plugin, as shown by `toolwit list`

@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approval::{PreparedAnswers, denial};
 use crate::commands::run::{
-    RunFlags, RunProgress, approver, later_answers, next_run, print_stored_end, report_waiting_calls, suspend_for_later,
+    RunFlags, RunProgress, approver, deferred_approver, next_run, print_stored_end, report_waiting_calls,
+    suspend_for_later,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -40,7 +41,7 @@ Examples:
 ///
 /// A call that was running and that may have changed something is listed: find out whether it did, and decide with
 /// `--resolve`. `run-again` also approves it, unless the plugin or its grant has changed. A call that waits for an
-/// approval is shown: answer at the terminal, with `--allow` or `--deny`, or before with `toolwit approve`.
+/// approval is shown: answer at the terminal, with `--allow` or `--deny`, or in advance with `toolwit approve`.
 ///
 /// The model, the plugins and the other options are those of the run, unless an option of this command replaces them.
 /// Two must be given again: `--wasi-p3`, and an `--approve` that asks less than the policy. Keys come from the
@@ -52,15 +53,15 @@ pub(crate) struct Resume {
     session: SessionId,
     /// Decision about a call that was running: CALL=done, CALL=not-done or CALL=run-again; can be repeated
     #[arg(long = "resolve", value_name = "CALL=DECISION")]
-    decisions: Vec<Decision>,
+    decisions: Vec<CallDecision>,
     /// Call that waits for an approval and may run; can be repeated
     #[arg(long, value_name = "CALL")]
     allow: Vec<String>,
     /// Call that waits for an approval and must not run; the model reads the reason; can be repeated
     #[arg(long, value_name = "CALL[=REASON]")]
     deny: Vec<String>,
-    /// Without a terminal, wait before a further call that needs an approval: `toolwit approve` answers within TIME,
-    /// `toolwit resume` later
+    /// Without a terminal, wait TIME for `toolwit approve` to answer about a further call that needs an approval, then
+    /// leave the run to another `toolwit resume`
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "0s")]
     ask_later: Option<Span>,
     #[command(flatten)]
@@ -69,12 +70,12 @@ pub(crate) struct Resume {
 
 /// A decision about a call that was running when its process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Decision {
+pub(crate) struct CallDecision {
     pub(crate) call: String,
     pub(crate) resolution: Resolution,
 }
 
-impl FromStr for Decision {
+impl FromStr for CallDecision {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -108,17 +109,19 @@ impl Resume {
             .with_session_options(Some(&journal), printer)?;
         let model = flags.connect(cancel).await?;
         let progress = Arc::new(RunProgress::new(printer, model.name()));
-        let wait = flags.options.ask_later;
-        let later = later_answers(wait, &self.session, &flags.sessions, &progress);
-        let answers = PreparedAnswers::new(approver(&progress, later.as_ref()));
-        let waits_for_answer = wait.is_some_and(|Span(time)| !time.is_zero());
+        let answer_timeout = flags.options.ask_later;
+        let deferred_approver = deferred_approver(answer_timeout, &self.session, &flags.sessions, &progress);
+        let answers = PreparedAnswers::new(approver(&progress, deferred_approver.as_ref()));
+        let waits_for_answer = answer_timeout.is_some_and(|Span(time)| !time.is_zero());
         let sessions = flags.sessions.clone();
         let needs_answers = !can_ask() && !waits_for_answer && !flags.allows_every_call();
-        let flags = flags.with_approvers(answers.clone(), later.clone());
-        let mut conversation = flags.conversation(&model, Some(journal), progress, cancel).await?;
+        let flags = flags.with_approvers(answers.clone(), deferred_approver.clone());
+        let mut conversation = flags
+            .build_conversation(&model, Some(journal), progress, cancel)
+            .await?;
         apply_decisions(&mut conversation, &self.decisions)?;
         let Some(run) = conversation.interrupted_run() else {
-            return Err(nothing_to_resume(&self.session, &sessions).into());
+            return Err(nothing_to_resume_error(&self.session, &sessions).into());
         };
         let unresolved = run.unresolved();
         if !unresolved.is_empty() {
@@ -127,7 +130,7 @@ impl Resume {
         }
         run.calls_to_run_again()
             .into_iter()
-            .for_each(|call| answers.allow_again(call));
+            .for_each(|call| answers.allow_rerun(call));
         let questions = unanswered_questions(run.pending_approvals(), &store, &self.session).await?;
         let unanswered = apply_answers(&questions, &answers, &self.allow, &self.deny)?;
         if needs_answers && !unanswered.is_empty() {
@@ -137,19 +140,19 @@ impl Resume {
         let outcome = tokio::select! {
             biased;
             outcome = conversation.resume_run(cancel.clone()) => Ok(outcome),
-            questions = suspend_for_later(later.as_deref(), suspension) => Err(questions?),
+            questions = suspend_for_later(deferred_approver.as_deref(), suspension) => Err(questions?),
         };
         // Removes the spinner before the answer is printed.
         drop(conversation);
         match outcome {
             Ok(Some(outcome)) => print_stored_end(outcome, &self.session, &sessions, &*model, printer),
-            Ok(None) => Err(nothing_to_resume(&self.session, &sessions).into()),
+            Ok(None) => Err(nothing_to_resume_error(&self.session, &sessions).into()),
             Err(questions) => Err(report_waiting_calls(&self.session, &questions, &sessions, printer).into()),
         }
     }
 }
 
-fn apply_decisions(conversation: &mut Conversation, decisions: &[Decision]) -> Result<(), Error> {
+fn apply_decisions(conversation: &mut Conversation, decisions: &[CallDecision]) -> Result<(), Error> {
     for decision in decisions {
         if !conversation.resolve_call(&decision.call, decision.resolution) {
             let message = format!("the call `{}` needs no decision", decision.call);
@@ -160,7 +163,7 @@ fn apply_decisions(conversation: &mut Conversation, decisions: &[Decision]) -> R
     Ok(())
 }
 
-/// Returns the questions that are still open in the store, without an answer of another process.
+/// Returns those of the `questions` that are open in the store, and that no other process has answered.
 pub(crate) async fn unanswered_questions(
     questions: &[RecordedApprovalRequest],
     store: &SqliteJournalStore,
@@ -172,7 +175,7 @@ pub(crate) async fn unanswered_questions(
     Ok(questions.iter().filter(is_open).cloned().collect())
 }
 
-/// Answers the questions with the answers of the command line. Returns the questions that they do not answer.
+/// Adds the answers of the command line to `answers`. Returns the questions that the command line does not answer.
 ///
 /// # Errors
 /// If an answer is about a call that does not wait, or a second answer is about the same call.
@@ -184,11 +187,11 @@ fn apply_answers(
 ) -> Result<Vec<RecordedApprovalRequest>, Error> {
     let mut unanswered = questions.to_vec();
     let allowed = allowed.iter().map(|call| (call.as_str(), Approval::Approved));
-    let refused = denied.iter().map(|text| {
+    let denied = denied.iter().map(|text| {
         let (call, reason) = text.split_once('=').unwrap_or((text, ""));
         (call, denial(reason))
     });
-    for (call, approval) in allowed.chain(refused) {
+    for (call, approval) in allowed.chain(denied) {
         let Some(index) = unanswered.iter().position(|question| question.id == call) else {
             let message = format!("the call `{call}` does not wait for an answer");
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -199,7 +202,7 @@ fn apply_answers(
     Ok(unanswered)
 }
 
-/// Prints the calls that may or may not have taken effect.
+/// Prints the calls that were running when their process ended. Their effects are unknown.
 pub(crate) fn print_unresolved(unresolved: &[UnresolvedCall], printer: Printer) {
     let mut page = Page::new();
     for call in unresolved {
@@ -216,16 +219,16 @@ fn undecided_error(session: &SessionId, unresolved: &[UnresolvedCall], sessions:
         "the process ended while calls ran that may have changed something: {}",
         calls.join(", ")
     );
-    let first = unresolved.first().map_or("CALL", |call| call.id.as_str());
+    let first_call = unresolved.first().map_or("CALL", |call| call.id.as_str());
     let command = SuggestedCommand::new("resume")
         .operand(session.as_str())
-        .option("resolve", &format!("{first}=done"));
-    let command = sessions.suggest(command);
+        .option("resolve", &format!("{first_call}=done"));
+    let command = sessions.add_to_command(command);
     let hint = format!("find out whether they did, then run `{command}` (or `=not-done`, or `=run-again`)");
     Error::new(ErrorKind::Configuration, Phase::Execute, message).with_suggestion(hint)
 }
 
-fn nothing_to_resume(session: &SessionId, sessions: &SessionFlags) -> Error {
+fn nothing_to_resume_error(session: &SessionId, sessions: &SessionFlags) -> Error {
     let message = format!("the last run of the session `{session}` ended");
     let hint = format!("continue the conversation with `{}`", next_run(session, sessions));
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)

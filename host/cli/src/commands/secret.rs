@@ -1,4 +1,4 @@
-//! `toolwit secret`: the secret store.
+//! `toolwit secret`: manages the secret store.
 
 use clap::Subcommand;
 use serde_json::json;
@@ -20,9 +20,9 @@ Examples:
   printf %s \"$KEY\" | toolwit secret set weather-key
   toolwit secret list";
 
-/// Manage the secrets that grants name
+/// Manage the secrets that grants refer to
 ///
-/// A value is read from standard input, not from the command line, where other users could see it. It is never shown.
+/// A value is read from standard input, because other users could see it on a command line. Values are never shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Secret {

@@ -32,14 +32,14 @@ A configuration file lists tokens, each with its own plugins, grants and limits:
   requests_per_minute = 60
   context = { tenant = \"acme\" }
 
-  [oauth]                      # where OAuth clients get a token
+  [oauth]                      # authorization servers for OAuth clients
   resource = \"https://tools.example.com/mcp\"
   authorization_servers = [\"https://login.example.com\"]
   required_scopes = [\"tools\"]
 
-  [[oauth.rule]]               # what signed access tokens permit; the first that applies
+  [[oauth.rule]]               # rights of OAuth access tokens; the first matching rule applies
   name = \"support\"
-  scope = \"tools.support\"      # or subject, or client; without any, all tokens
+  scope = \"tools.support\"      # or subject, or client; without them, matches all tokens
   plugins = [\"calc\"]";
 
 /// Serve the tools of plugins to MCP clients over HTTP
@@ -69,13 +69,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    served: ServedHostFlags,
+    host_flags: ServedHostFlags,
 }
 
 impl Serve {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let (approvals, content) = (self.served.approvals()?, self.served.content()?);
-        let host = self.served.build(None).await?;
+        let (approvals, content) = (self.host_flags.approval_policy()?, self.host_flags.content()?);
+        let host = self.host_flags.build(None).await?;
         warn_about_broken(printer, &host.registry());
         let mut options = HttpOptions::new(self.http);
         options = self.hosts.iter().fold(options, |options, host| options.with_host(host));
@@ -116,27 +116,27 @@ impl Serve {
     ) -> Result<HttpOptions, Error> {
         for token in &config.tokens {
             let principal = self.principal(&token.rights, host, approvals).await?;
-            let mut access = AccessToken::new(&read_token(&token.file)?, principal)?;
+            let mut access_token = AccessToken::new(&read_token(&token.file)?, principal)?;
             if let Some(requests) = token.rights.requests_per_minute {
-                access = access.with_requests_per_minute(requests);
+                access_token = access_token.with_requests_per_minute(requests);
             }
-            options = options.with_token(access);
+            options = options.with_token(access_token);
         }
         let Some(oauth) = &config.oauth else {
             return Ok(options);
         };
-        for entry in &oauth.rules {
-            let mut rule = TokenRule::new(self.principal(&entry.rights, host, approvals).await?);
-            if let Some(subject) = &entry.subject {
+        for rule_entry in &oauth.rules {
+            let mut rule = TokenRule::new(self.principal(&rule_entry.rights, host, approvals).await?);
+            if let Some(subject) = &rule_entry.subject {
                 rule = rule.with_subject(subject);
             }
-            if let Some(client) = &entry.client {
+            if let Some(client) = &rule_entry.client {
                 rule = rule.with_client(client);
             }
-            if let Some(scope) = &entry.scope {
+            if let Some(scope) = &rule_entry.scope {
                 rule = rule.with_scope(scope);
             }
-            if let Some(requests) = entry.rights.requests_per_minute {
+            if let Some(requests) = rule_entry.rights.requests_per_minute {
                 rule = rule.with_requests_per_minute(requests);
             }
             options = options.with_token_rule(rule);
@@ -154,7 +154,7 @@ impl Serve {
         approvals: &ApprovalPolicy,
     ) -> Result<Principal, Error> {
         let host = match &rights.grants {
-            Some(grants) => self.served.build(Some(grants)).await?,
+            Some(grants) => self.host_flags.build(Some(grants)).await?,
             None => host.clone(),
         };
         let registry = host.registry();

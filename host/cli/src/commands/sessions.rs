@@ -35,7 +35,7 @@ pub(crate) struct Sessions {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the sessions, the one that changed last first
+    /// List the sessions, the last changed session first
     List,
     /// Show the messages, calls and results of a session, with the number of each entry
     Show {
@@ -57,26 +57,26 @@ enum Action {
         /// Name of the session
         session: SessionId,
     },
-    /// Accept a file of another user or machine
+    /// Accept a sessions file that another user or machine created
     ///
-    /// Then its sessions can be continued, with the options and the approvals in them.
+    /// Afterwards, the sessions in the file can be continued. The options and the approvals in the file apply.
     Accept,
 }
 
 impl Sessions {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let store = self.sessions.open().await?;
-        let explain = |error| convert_error(error, &self.sessions);
+        let convert = |error| convert_error(error, &self.sessions);
         match self.action {
             Action::List => print_list(&store.sessions().await.map_err(Error::from)?, printer)?,
-            Action::Show { session } => print_entries(&store.entries(&session).await.map_err(explain)?, printer)?,
+            Action::Show { session } => print_entries(&store.entries(&session).await.map_err(convert)?, printer)?,
             Action::Fork { session, new, at } => {
                 let fork = store.fork(&session, &new, at.unwrap_or(u64::MAX)).await;
-                fork.map_err(explain)?;
+                fork.map_err(convert)?;
                 print_change(printer, "forked", "created the session", &new)?;
             }
             Action::Remove { session } => {
-                store.remove(&session).await.map_err(explain)?;
+                store.remove(&session).await.map_err(convert)?;
                 print_change(printer, "removed", "removed the session", &session)?;
             }
             Action::Accept => {

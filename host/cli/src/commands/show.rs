@@ -42,9 +42,10 @@ pub(crate) struct Show {
     authority: AuthorityFlags,
 }
 
-/// A tool, with the types of the entities that its result can contain.
+/// A tool, with the types of the entities that its result can contain. The JSON output of the command.
 #[derive(Serialize)]
 struct ToolDocument<'a> {
+    /// The name of the plugin, or `mcp:SERVER` for a tool of an MCP server.
     plugin: &'a str,
     #[serde(flatten)]
     definition: &'a ToolDefinition,
@@ -59,7 +60,7 @@ struct EffectDocument<'a> {
     effect: Effect,
     /// Whether the class is proved, and not only declared or assumed.
     is_proved: bool,
-    /// The granted rule with which the tool can change something outside.
+    /// The granted rule that allows the tool to change something outside of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     writing_rule: Option<&'a str>,
 }
@@ -78,7 +79,7 @@ impl Show {
             .await?;
         let registry = host.registry();
         let (plugin, definition) = find_definition(&host, &registry, &self.tool)?;
-        // The tools that a plugin may call are part of its effect.
+        // The effect of a tool includes the effects of the tools that its plugin may call.
         let tools = ToolSet::from_iter(host.tools(&Scope::new()));
         let context = ToolContext::new().with_tools(Arc::new(tools));
         let access = plugin.access(definition, &context).await;
@@ -140,7 +141,7 @@ fn find_definition<'a>(
         Ok(tool) => tool.definition().id.clone(),
         Err(error) => match EntityMethod::find(registry, name_or_id) {
             Some(method) => return Ok((method.plugin, method.definition)),
-            None => return Err(hint::find_error(error, registry)),
+            None => return Err(hint::convert_find_error(error, registry)),
         },
     };
     definition_by_id(registry, &id).ok_or_else(|| {
@@ -168,10 +169,10 @@ fn entity_types_of<'a>(plugin: &'a Plugin, definition: &ToolDefinition) -> Vec<&
         .collect()
 }
 
-/// Describes the effect class and the rule with which the tool can change something.
+/// Describes the effect class, and the granted rule that allows the tool to change something.
 fn effect_text(effect: &EffectDocument<'_>) -> String {
     match effect.writing_rule {
-        Some(rule) => format!("{}; it may use `{rule}`", effect.effect),
+        Some(rule) => format!("{}; the tool may use `{rule}`", effect.effect),
         None => effect.effect.to_string(),
     }
 }

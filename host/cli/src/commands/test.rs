@@ -27,7 +27,7 @@ Examples:
   toolwit test                                  build the plugin in the current directory and run its tests.toml
   toolwit test weather --filter error           run the cases whose name contains `error`
   toolwit test weather.wasm --cases smoke.toml
-  toolwit test weather --allow-grants           allow grants of the cases for other directories, the network and keys
+  toolwit test weather --allow-grants           allow grants for other directories and the network
 
 A case calls a tool, or several tools in one conversation:
   [[test]]
@@ -35,12 +35,12 @@ A case calls a tool, or several tools in one conversation:
   tool = \"add\"
   arguments = { a = 2, b = 3 }
   result = 5                                    or contains = \"TEXT\", or error = \"TEXT\"
-  grants = { config = { unit = \"C\" } }         keys as in a grants file; none without it";
+  grants = { config = { unit = \"C\" } }          keys as in a grants file; default: no grants";
 
 /// Build a plugin and run its test cases
 ///
-/// The cases are in the file tests.toml of the plugin's directory: tools, arguments, and the expected result or error.
-/// Each case runs in a new conversation, without grants except its own. Exits with 1 if a case fails.
+/// The file tests.toml in the directory of the plugin contains the cases: tools, arguments, and the expected result or
+/// error. Each case runs in a new conversation, and has only its own grants. Exits with 1 if a case fails.
 ///
 /// Grants that reach outside of the directory of the cases are refused: other directories, variables and secrets of the
 /// host, and the network. `--allow-grants` allows them.
@@ -53,7 +53,7 @@ pub(crate) struct Test {
     /// Path to the cases [default: tests.toml in the directory of the plugin]
     #[arg(long, value_name = "FILE")]
     cases: Option<PathBuf>,
-    /// Text that the names of the cases to run contain
+    /// Text in the names of the cases to run
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) struct CaseGrantFlags {
 }
 
 impl CaseGrantFlags {
-    /// Checks that the user consents to the grants of the cases.
+    /// Checks that `--allow-grants` is set, or that no grant of a case reaches outside of the directory of the cases.
     pub(crate) fn check(self, suite: &TestSuite) -> Result<(), Error> {
         if self.allow_grants {
             return Ok(());
@@ -88,7 +88,8 @@ impl CaseGrantFlags {
 impl Test {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let cases = self.cases.clone().unwrap_or_else(|| default_cases(&self.source));
-        // Reports an error in the cases before a long build. The name of the plugin is not known yet.
+        // Reports an error in the cases before a long build. The build returns the name of the plugin; until then, the
+        // name is `plugin`.
         self.suite(&cases, "plugin")?;
         let report = build(BuildRequest::new(&self.source), printer, cancel).await?;
         let suite = self.suite(&cases, &report.name)?;
@@ -144,7 +145,7 @@ pub(crate) struct CaseOptions<'a> {
     pub(crate) grants: CaseGrantFlags,
 }
 
-/// Returns the path of the cases of a plugin.
+/// Returns the default path of the cases of a plugin. `source` is the directory of the plugin, or its component.
 pub(crate) fn default_cases(source: &Path) -> PathBuf {
     let directory = if source.is_file() {
         source.parent().unwrap_or(source)
@@ -154,7 +155,7 @@ pub(crate) fn default_cases(source: &Path) -> PathBuf {
     directory.join(CASES_FILE)
 }
 
-/// Runs the cases of a component. Prints each outcome at once, except in JSON.
+/// Runs the cases of a component. Prints the outcome of each case when the case ends, except for JSON output.
 pub(crate) async fn run_cases(
     plugins: &PluginFlags,
     suite: &TestSuite,
@@ -163,7 +164,7 @@ pub(crate) async fn run_cases(
     cancel: &CancellationToken,
 ) -> Result<Vec<CaseOutcome>, Failure> {
     let context = ToolContext::new()
-        .with_cancel(cancel.clone())
+        .with_cancel_token(cancel.clone())
         .with_output(std::sync::Arc::new(ToolOutput(printer)));
     let mut runner = CaseRunner::new(|| plugins.builder_without_grants(options.limits), context);
     if options.grants.allow_grants {
@@ -186,12 +187,12 @@ pub(crate) async fn run_cases(
 
 fn outcome_line(outcome: &CaseOutcome) -> Page {
     let mut page = Page::new();
-    let wall = format!("  {:.1} ms", outcome.wall.as_secs_f64() * 1e3);
+    let wall_text = format!("  {:.1} ms", outcome.wall.as_secs_f64() * 1e3);
     match &outcome.failure {
         None => page.styled(GOOD, "ok    "),
         Some(_) => page.styled(BAD, "failed"),
     };
-    page.text("  ").text(&outcome.name).styled(FAINT, wall).end();
+    page.text("  ").text(&outcome.name).styled(FAINT, wall_text).end();
     if let Some(failure) = &outcome.failure {
         page.indent(8).text(failure).end();
     }

@@ -15,8 +15,8 @@ use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
 Examples:
-  toolwit trust                            shows what the project in the current directory proposes
-  toolwit trust --accept 4f1c92d0a37be615  accepts it, unless it has changed since";
+  toolwit trust                            show the proposal of the project in this directory
+  toolwit trust --accept 4f1c92d0a37be615  accept the proposal, if it still has this digest";
 
 /// The number of characters of a digest that a hint shows, and the minimum for `--accept`. If 8 characters were enough,
 /// the author of a project could find another proposal with the same 8 characters within minutes.
@@ -26,9 +26,9 @@ const DIGEST_CHARS_MIN: usize = 16;
 ///
 /// A project proposes grants in a file that its `toolwit.toml` names: `[grants] file = "grants.toml"`. The limits in
 /// `toolwit.toml` that are above the defaults, its package index, its interceptors, WASI 0.3, and MCP servers, also
-/// those of a `.mcp.json`, are proposals too. None of them applies until it is accepted. Accepted grants are a copy in
-/// the configuration directory and replace the user's grants in this directory. A later change of the project has no
-/// effect until it is accepted, too.
+/// those of a `.mcp.json`, are proposals too. No proposal applies until it is accepted. Accepted grants are copied to
+/// the configuration directory, and replace the user's grants in this directory. A changed proposal does not apply
+/// until it is accepted again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TrustProject {
@@ -84,7 +84,7 @@ impl TrustProject {
             printer.message(Page::new().text("the proposal is accepted").end());
         } else {
             let accept = SuggestedCommand::new("trust").option("accept", &digest[..DIGEST_CHARS_MIN]);
-            printer.hint(format_args!("`{accept}` accepts this for this directory"));
+            printer.hint(format_args!("`{accept}` accepts the proposal for this directory"));
         }
         Ok(Exit::Success)
     }
@@ -93,7 +93,7 @@ impl TrustProject {
 fn grants_document(grants: &GrantsContent) -> Vec<Value> {
     let document = |grant: &Grant| {
         json!({
-            "plugin": grant.plugin, "rules": grant.rules.describe(), "sources": value_sources(&grant.rules),
+            "plugin": grant.plugin, "rules": grant.rules.describe(), "sources": describe_values(&grant.rules),
         })
     };
     grants.grants().grants.iter().map(document).collect()
@@ -108,9 +108,9 @@ fn proposal_page(proposal: &Proposal) -> Page {
             GrantedVersion::Digest(digest) => page.text("  ").text(digest),
         };
         page.text(format_args!("  {}", grant.scope)).end();
-        for line in grant.rules.describe().into_iter().chain(value_sources(&grant.rules)) {
-            // The rule is shown in full, because the user may accept it, and in one line, so that it does not look like
-            // two.
+        for line in grant.rules.describe().into_iter().chain(describe_values(&grant.rules)) {
+            // The user must see the full rule before accepting it. Line breaks are replaced, so that one rule does not
+            // look like two.
             page.block(2, Style::new(), &line.replace(['\r', '\n'], "⏎"));
         }
     }
@@ -131,7 +131,7 @@ fn proposal_page(proposal: &Proposal) -> Page {
     if !proposal.servers.is_empty() {
         page.title("MCP servers");
         for line in proposal.servers.describe() {
-            // The server is shown in full and in one line, like a rule.
+            // As for a rule: the full description in one line.
             page.block(2, Style::new(), &line.replace(['\r', '\n'], "⏎"));
         }
     }
@@ -144,10 +144,10 @@ fn proposal_page(proposal: &Proposal) -> Page {
     page
 }
 
-/// Describes the values of a grant's environment variables and settings, and which values come from the host's
-/// environment. Other commands do not show these values. This command does, because the project proposes them and the
-/// user must know them before accepting.
-fn value_sources(rules: &GrantRules) -> Vec<String> {
+/// Describes the environment variables and settings of a grant with their values, and the variables and secrets whose
+/// values come from the host's environment. Other commands do not show these values. This command does, because the
+/// project proposes them and the user must know them before accepting.
+fn describe_values(rules: &GrantRules) -> Vec<String> {
     let env = rules.env.iter().map(|rule| match &rule.value {
         Some(value) => format!("env {} = {value:?}", rule.name),
         None => format!("env {} has the value of the host's environment", rule.name),

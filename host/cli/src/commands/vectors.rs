@@ -78,7 +78,7 @@ fn print_vectors(printer: Printer, directory: &VectorDirectory, vectors: Option<
             printer.data(page.end())
         }
         (Format::Human, None) => {
-            printer.hint("there are no word vectors; `toolwit vectors add DIR` adds those of a directory");
+            printer.hint("there are no word vectors; `toolwit vectors add DIR` adds the word vectors of a directory");
             Ok(())
         }
     }

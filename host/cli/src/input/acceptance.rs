@@ -13,11 +13,11 @@ use toolwit::tool::file::{LockedFile, read_text_file};
 use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Maximum size of a record, in bytes. It can contain a grants file, with escaped characters.
+/// Maximum size of a record, in bytes. A record can contain a grants file, whose characters are escaped.
 const RECORD_BYTES_MAX: u64 = 8 * GRANTS_BYTES_MAX;
 
-/// Maximum length of a file name that encodes the path of a directory. A suffix of less than 50 characters follows, and
-/// file systems allow 255.
+/// Maximum length of a file name that encodes the path of a directory, in characters. The full file name has a suffix
+/// of less than 50 characters, and file systems allow 255.
 const NAME_CHARS_MAX: usize = 200;
 
 /// The record of an accepted proposal. A proposal is accepted at the moment when the file with the record is replaced.
@@ -26,20 +26,22 @@ const NAME_CHARS_MAX: usize = 200;
 pub(super) struct AcceptanceRecord {
     /// The digest of the proposal.
     pub(super) digest: String,
-    /// The accepted grants. Records of earlier versions do not have this field: then the copy applies if it exists.
+    /// The accepted grants. Records of earlier versions of Toolwit do not have this field. For these records, the copy
+    /// of the grants applies if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) grants: Option<AcceptedGrants>,
-    /// The index of packages.
+    /// The accepted index of packages.
     pub(super) index: Option<RemoteFile>,
-    /// The interceptors.
+    /// The accepted interceptors.
     pub(super) interceptors: Vec<InterceptorSettings>,
-    /// Whether WASI 0.3 is enabled.
+    /// Whether WASI 0.3 is accepted.
     pub(super) wasi_p3: bool,
-    /// The digest of the MCP servers.
+    /// The digest of the accepted MCP servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) servers: Option<String>,
-    /// The accepted limits: the project may raise its own limits up to these.
-    pub(super) accepted: ProjectLimits,
+    /// The accepted limits. The project may raise its limits up to them.
+    #[serde(rename = "accepted")]
+    pub(super) limits: ProjectLimits,
 }
 
 /// The grants of an accepted proposal.
@@ -48,16 +50,17 @@ pub(super) struct AcceptanceRecord {
 pub(super) enum AcceptedGrants {
     /// The proposal has no grants.
     None,
-    /// The grants of the copy, which the user may have changed since.
+    /// The grants are in the copy. The user may have changed the copy since the acceptance.
     Copy,
-    /// The text of the grants, which has not been copied yet.
+    /// The text of the grants, which is not copied yet.
     Uncopied(String),
 }
 
 /// The files in the configuration directory that belong to a project.
 pub(super) struct AcceptanceFiles {
-    /// The copy of the grants.
+    /// The copy of the accepted grants.
     grants_copy: GrantsFile,
+    /// The path of the [`AcceptanceRecord`].
     record_path: PathBuf,
 }
 
@@ -100,8 +103,8 @@ impl AcceptanceFiles {
         }
     }
 
-    /// Replaces the record and, if the proposal has grants, their copy. If the record cannot be written, nothing
-    /// changes. If the copy cannot be written, the next [`read`](Self::read) completes the acceptance.
+    /// Replaces the record and, if the proposal has grants, the copy of the grants. If the record cannot be written,
+    /// nothing changes. If the copy cannot be written, the next [`read`](Self::read) completes the acceptance.
     ///
     /// # Errors
     /// If the record or the copy cannot be written.
@@ -115,17 +118,17 @@ impl AcceptanceFiles {
         record.grants = Some(grants.map_or(AcceptedGrants::None, |grants| {
             AcceptedGrants::Uncopied(grants.text().to_owned())
         }));
-        write(&record_file, &record)?;
+        write_record(&record_file, &record)?;
         self.complete(&record_file, record)
     }
 
-    /// Copies the grants of the record, if they are not copied yet.
+    /// Completes an acceptance: copies the grants of the record, if they are not copied yet.
     fn complete(&self, record_file: &LockedFile, mut record: AcceptanceRecord) -> Result<AcceptanceRecord, Error> {
         if let Some(AcceptedGrants::Uncopied(text)) = &record.grants {
-            let content = GrantsContent::parse(text.clone()).map_err(|error| self.unusable(&error))?;
+            let content = GrantsContent::parse(text.clone()).map_err(|error| self.record_error(&error))?;
             self.grants_copy.replace(&content)?;
             record.grants = Some(AcceptedGrants::Copy);
-            write(record_file, &record)?;
+            write_record(record_file, &record)?;
         }
         Ok(record)
     }
@@ -136,13 +139,15 @@ impl AcceptanceFiles {
 
     fn read_record(&self) -> Result<Option<AcceptanceRecord>, Error> {
         match read_text_file(&self.record_path, RECORD_BYTES_MAX) {
-            Ok(text) => toml::from_str(&text).map(Some).map_err(|error| self.unusable(&error)),
+            Ok(text) => toml::from_str(&text)
+                .map(Some)
+                .map_err(|error| self.record_error(&error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.unusable(&error)),
+            Err(error) => Err(self.record_error(&error)),
         }
     }
 
-    fn unusable(&self, reason: &dyn std::fmt::Display) -> Error {
+    fn record_error(&self, reason: &dyn std::fmt::Display) -> Error {
         let message = format!(
             "the accepted proposal in `{}` cannot be used: {reason}",
             self.record_path.display()
@@ -152,7 +157,7 @@ impl AcceptanceFiles {
     }
 }
 
-fn write(record_file: &LockedFile, record: &AcceptanceRecord) -> Result<(), Error> {
+fn write_record(record_file: &LockedFile, record: &AcceptanceRecord) -> Result<(), Error> {
     let text = toml::to_string(record).map_err(|error| acceptance_error(&error))?;
     record_file
         .replace(text.as_bytes())
@@ -175,7 +180,7 @@ fn file_name(directory: &Path) -> String {
         }
     }
     if name.len() > NAME_CHARS_MAX {
-        // A digest is never the name of another directory, because the names of absolute paths contain a `%`.
+        // The digest is not the name of another directory, because the names of absolute paths contain a `%`.
         return sha256(&name);
     }
     name
@@ -210,7 +215,7 @@ mod tests {
     }
 
     /// Returns the digest of the accepted proposal, and the text of the grants that apply.
-    fn accepted_state(files: &AcceptanceFiles) -> (Option<String>, Option<String>) {
+    fn accepted_proposal(files: &AcceptanceFiles) -> (Option<String>, Option<String>) {
         let record = files.read().unwrap();
         let grants = files.accepted_grants(record.as_ref());
         (
@@ -224,20 +229,20 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path());
         // The record cannot be replaced, because a directory has the name of its temporary file.
-        let blocked = directory
+        let blocking_directory = directory
             .path()
             .join(format!(".p.accepted.toml.{}.new", std::process::id()));
-        fs::create_dir(&blocked).unwrap();
+        fs::create_dir(&blocking_directory).unwrap();
         assert!(files.accept(record("one"), Some(&grants("one"))).is_err());
-        assert_eq!(accepted_state(&files), (None, None));
-        fs::remove_dir(&blocked).unwrap();
+        assert_eq!(accepted_proposal(&files), (None, None));
+        fs::remove_dir(&blocking_directory).unwrap();
         files.accept(record("one"), Some(&grants("one"))).unwrap();
         let one = (Some("one".to_owned()), Some(grants("one").text().to_owned()));
-        assert_eq!(accepted_state(&files), one);
-        fs::create_dir(&blocked).unwrap();
+        assert_eq!(accepted_proposal(&files), one);
+        fs::create_dir(&blocking_directory).unwrap();
         assert!(files.accept(record("two"), Some(&grants("two"))).is_err());
         assert!(files.accept(record("three"), None).is_err());
-        assert_eq!(accepted_state(&files), one);
+        assert_eq!(accepted_proposal(&files), one);
     }
 
     #[test]
@@ -245,40 +250,40 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path());
         files.accept(record("one"), Some(&grants("one"))).unwrap();
-        // The process ended between the record and the copy.
+        // As after a process that ended between writing the record and writing the copy.
         let mut interrupted = record("two");
         interrupted.grants = Some(AcceptedGrants::Uncopied(grants("two").text().to_owned()));
-        write(&files.lock().unwrap(), &interrupted).unwrap();
-        let two = |text: String| (Some("two".to_owned()), Some(text));
-        assert_eq!(accepted_state(&files), two(grants("two").text().to_owned()));
-        // The user's later change of the copy stays.
+        write_record(&files.lock().unwrap(), &interrupted).unwrap();
+        let two = (Some("two".to_owned()), Some(grants("two").text().to_owned()));
+        assert_eq!(accepted_proposal(&files), two);
+        // The next read does not overwrite a later change of the copy by the user.
         files.grants_copy.revoke("settings").unwrap();
-        let (_, changed) = accepted_state(&files);
-        assert!(!changed.unwrap().contains("greeting"));
+        let (_, changed_grants) = accepted_proposal(&files);
+        assert!(!changed_grants.unwrap().contains("greeting"));
     }
 
     #[test]
-    fn accepting_a_proposal_without_grants_ends_the_earlier_grants() {
+    fn accepting_a_proposal_without_grants_revokes_the_earlier_grants() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path());
         files.accept(record("one"), Some(&grants("one"))).unwrap();
         files.accept(record("two"), None).unwrap();
-        assert_eq!(accepted_state(&files), (Some("two".to_owned()), None));
+        assert_eq!(accepted_proposal(&files), (Some("two".to_owned()), None));
     }
 
     #[test]
-    fn the_grants_of_an_earlier_version_stay_accepted() {
+    fn grants_stay_accepted_if_an_earlier_version_wrote_the_record() {
         let directory = tempfile::tempdir().unwrap();
         let files = files(directory.path());
         files.grants_copy.replace(&grants("one")).unwrap();
         assert_eq!(
-            accepted_state(&files),
+            accepted_proposal(&files),
             (None, None),
             "a copy without a record grants nothing"
         );
         fs::write(&files.record_path, "digest = \"one\"\n[accepted]\n").unwrap();
         let text = grants("one").text().to_owned();
-        assert_eq!(accepted_state(&files), (Some("one".to_owned()), Some(text)));
+        assert_eq!(accepted_proposal(&files), (Some("one".to_owned()), Some(text)));
     }
 
     #[test]
@@ -289,8 +294,8 @@ mod tests {
 
     #[test]
     fn file_names_of_long_paths_are_short_and_different() {
-        let long = format!("/srv/{}", "ж".repeat(100));
-        let names = [&*long, &format!("{long}/a"), &format!("{long}/b")].map(|path| file_name(Path::new(path)));
+        let root = format!("/srv/{}", "ж".repeat(100));
+        let names = [&*root, &format!("{root}/a"), &format!("{root}/b")].map(|path| file_name(Path::new(path)));
         assert!(names.iter().all(|name| name.len() <= NAME_CHARS_MAX), "{names:?}");
         assert_ne!(names[0], names[1]);
         assert_ne!(names[1], names[2]);

@@ -1,10 +1,10 @@
-//! An access of a plugin, as a person writes it.
+//! Parses an access of a plugin, as a person writes it, such as `read /notes` or `GET https://example.com/a`.
 
 use toolwit::grants::{AccessMode, AccessRequest, RequestTarget};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The first words of accesses that are not HTTP requests.
-const VERBS: [&str; 11] = [
+const FIRST_WORDS: [&str; 11] = [
     "read",
     "write",
     "secret",
@@ -21,11 +21,11 @@ const VERBS: [&str; 11] = [
 /// Parses the target of an HTTP request. Returns `None` for an access of another kind.
 ///
 /// # Errors
-/// For a URL that is not valid, and for an access without the name that it needs.
+/// If the URL is not valid, or if the name or the mode after the first word is missing or not valid.
 pub(crate) fn parse_http_target(access: &str) -> Result<Option<RequestTarget>, Error> {
-    let (verb, name) = access.split_once(' ').unwrap_or((access, ""));
-    if VERBS.contains(&verb) {
-        return check_name(verb, name).map(|()| None);
+    let (first_word, name) = access.split_once(' ').unwrap_or((access, ""));
+    if FIRST_WORDS.contains(&first_word) {
+        return check_name(first_word, name).map(|()| None);
     }
     let target = RequestTarget::parse(access).map_err(|error| {
         Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string())
@@ -35,17 +35,18 @@ pub(crate) fn parse_http_target(access: &str) -> Result<Option<RequestTarget>, E
 }
 
 /// Checks that an access has the name or the mode that its first word requires.
-fn check_name(verb: &str, name: &str) -> Result<(), Error> {
-    let expected = match verb {
+fn check_name(first_word: &str, name: &str) -> Result<(), Error> {
+    let expected_form = match first_word {
         "keyvalue" | "clock" | "random" => return Ok(()),
         "blackboard" if matches!(name, "" | "read" | "write" | "read-write") => return Ok(()),
         "blackboard" => "`blackboard read` or `blackboard read-write`".to_owned(),
-        _ if name.is_empty() => format!("`{verb} NAME`"),
+        _ if name.is_empty() => format!("`{first_word} NAME`"),
         _ => return Ok(()),
     };
-    let access = format!("{verb} {name}");
+    let access = format!("{first_word} {name}");
     let message = format!("`{}` is not an access", access.trim_end());
-    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!("write {expected}")))
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion(format!("write {expected_form}")))
 }
 
 /// Parses an access. `target` is the result of [`parse_http_target`] for the same text.
@@ -53,8 +54,8 @@ pub(crate) fn parse_access<'a>(access: &'a str, target: Option<&'a RequestTarget
     if let Some(target) = target {
         return AccessRequest::Http(target);
     }
-    let (verb, name) = access.split_once(' ').unwrap_or((access, ""));
-    match verb {
+    let (first_word, name) = access.split_once(' ').unwrap_or((access, ""));
+    match first_word {
         "read" => AccessRequest::File(name, AccessMode::Read),
         "write" => AccessRequest::File(name, AccessMode::ReadWrite),
         "secret" => AccessRequest::Secret(name),
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_blackboard_is_read_or_written_and_nothing_else() {
+    fn a_blackboard_access_reads_or_writes_and_other_modes_are_refused() {
         let parse = |access| parse_http_target(access).map(|_| parse_access(access, None));
         let read = AccessRequest::Blackboard(AccessMode::Read);
         let write = AccessRequest::Blackboard(AccessMode::ReadWrite);
@@ -92,10 +93,10 @@ mod tests {
     }
 
     #[test]
-    fn an_access_has_the_name_that_it_needs() {
-        for verb in ["read", "write", "secret", "env", "config", "tool", "context"] {
-            assert!(parse_http_target(verb).is_err(), "{verb}");
-            assert!(parse_http_target(&format!("{verb} a")).unwrap().is_none());
+    fn an_access_without_its_required_name_is_refused() {
+        for first_word in ["read", "write", "secret", "env", "config", "tool", "context"] {
+            assert!(parse_http_target(first_word).is_err(), "{first_word}");
+            assert!(parse_http_target(&format!("{first_word} a")).unwrap().is_none());
         }
         assert!(parse_http_target("clock").unwrap().is_none());
     }

@@ -30,7 +30,7 @@ pub(crate) struct ApprovalFlags {
 }
 
 impl ApprovalFlags {
-    /// Returns whether the option allows every call without a question.
+    /// Returns whether `--approve never` is set, which allows every call without a question.
     pub(crate) fn allows_every_call(&self) -> bool {
         self.approve == Some(ApprovalMode::Never)
     }

@@ -40,7 +40,7 @@ impl BudgetFlags {
         })
     }
 
-    /// Uses the limit and the model table of a trace, where no option is set.
+    /// Sets the limit on the cost and the model table to those of a trace, if the options do not set them.
     pub(crate) fn with_trace_defaults(mut self, cost: Option<&String>, table: Option<&String>) -> Self {
         self.cost = self.cost.or(cost.and_then(|cost| cost.parse().ok()));
         self.model_table = self.model_table.or(table.map(PathBuf::from));
@@ -68,7 +68,7 @@ impl BudgetFlags {
         })
     }
 
-    /// Adds the price and the size of the context to a model, if the model does not have them and the model table does.
+    /// Adds the price and the context size from the model table to a model that does not have them.
     ///
     /// # Errors
     /// If the table cannot be read or is invalid, or if the cost is limited and the model has no price.
@@ -110,7 +110,7 @@ impl BudgetFlags {
     }
 }
 
-/// Converts an error of a model table: adds the path of the table, and a hint with the form of its sections.
+/// Adds the path of a model table to its error, and a hint with the form of a section.
 fn model_table_error(path: &Path, error: Error) -> Error {
     let message = format!("{}: {}", path.display(), error.message);
     Error::new(ErrorKind::Configuration, Phase::Registry, message)

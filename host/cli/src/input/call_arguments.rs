@@ -21,12 +21,12 @@ pub(crate) enum CallArguments {
 }
 
 impl CallArguments {
-    /// Reads the arguments: one JSON object, `@FILE` or `-` for standard input, or words `NAME=VALUE`. Without words,
-    /// there are no arguments.
+    /// Reads the arguments from the words of a command line: one JSON object, the path of its file as `@FILE`, `-` for
+    /// standard input, or words `NAME=VALUE`. Without words, there are no arguments.
     pub(crate) async fn read(words: Vec<String>, cancel: &CancellationToken) -> Result<Self, Error> {
-        let is_json_document = |word: &str| word == "-" || word.starts_with(['@', '{', '[']) || !word.contains('=');
+        let is_read_as_object = |word: &str| word == "-" || word.starts_with(['@', '{', '[']) || !word.contains('=');
         match <[String; 1]>::try_from(words) {
-            Ok([word]) if is_json_document(&word) => read_object(word, cancel).await.map(Self::Object),
+            Ok([word]) if is_read_as_object(&word) => read_object(word, cancel).await.map(Self::Object),
             Ok([word]) => parse_pairs(vec![word]),
             Err(words) => parse_pairs(words),
         }
@@ -55,10 +55,10 @@ impl CallArguments {
 
 /// Returns whether a parameter can be a string.
 fn accepts_string(schema: &Value) -> bool {
-    let is_string = |ty: &Value| ty == "string";
-    let ty = &schema["type"];
-    is_string(ty)
-        || ty.as_array().is_some_and(|types| types.iter().any(is_string))
+    let is_string = |schema_type: &Value| schema_type == "string";
+    let schema_type = &schema["type"];
+    is_string(schema_type)
+        || schema_type.as_array().is_some_and(|types| types.iter().any(is_string))
         || ["anyOf", "oneOf"]
             .iter()
             .filter_map(|key| schema[key].as_array())
@@ -81,7 +81,7 @@ fn parse_pairs(words: Vec<String>) -> Result<CallArguments, Error> {
     Ok(CallArguments::Pairs(pairs))
 }
 
-/// Reads the arguments of a call as one JSON object, `@FILE` or `-` for standard input.
+/// Reads the arguments of a call: one JSON object, the path of its file as `@FILE`, or `-` for standard input.
 pub(crate) async fn read_object(word: String, cancel: &CancellationToken) -> Result<Arguments, Error> {
     let text = if word == "-" || word.starts_with('@') {
         read_text(word, ARGUMENT_BYTES_MAX as u64, cancel).await?
@@ -115,7 +115,8 @@ pub(crate) async fn read_text(source: String, bytes_max: u64, cancel: &Cancellat
     };
     let path = source.strip_prefix('@').unwrap_or(&source).to_owned();
     tracing::debug!("reading {source_name}");
-    // Reading from a terminal or a pipe may block forever.
+    // Reading from a terminal or a pipe may block forever. A separate thread reads, so that an interrupt can end the
+    // command.
     let task = tokio::task::spawn_blocking(move || match path.as_str() {
         "-" => read_limited(io::stdin().lock(), bytes_max),
         path => read_limited(File::open(path)?, bytes_max),

@@ -11,7 +11,7 @@ pub(crate) fn configuration_file(name: &str) -> Result<PathBuf, Error> {
     configuration_directory().map(|directory| directory.join(name))
 }
 
-/// Returns `toolwit/` of the user's configuration directory.
+/// Returns the path to `toolwit/` in the user's configuration directory.
 pub(crate) fn configuration_directory() -> Result<PathBuf, Error> {
     let base = etcetera::choose_base_strategy().map_err(|error| {
         Error::new(
@@ -25,7 +25,7 @@ pub(crate) fn configuration_directory() -> Result<PathBuf, Error> {
     Ok(base.config_dir().join("toolwit"))
 }
 
-/// Returns `toolwit/` of the user's data directory, or `None` without a home directory.
+/// Returns the path to `toolwit/` in the user's data directory, or `None` without a home directory.
 pub(crate) fn data_directory() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.data_dir().join("toolwit"))
@@ -36,7 +36,7 @@ pub(crate) fn data_path(name: &str) -> Option<PathBuf> {
     data_directory().map(|directory| directory.join(name))
 }
 
-/// Returns the path of the file with the messages that a person typed in chats, if there is a data directory.
+/// Returns the path to the file with the messages that a person typed in chats, or `None` without a home directory.
 pub(crate) fn chat_history_path() -> Option<PathBuf> {
     data_path("chat-history.txt")
 }

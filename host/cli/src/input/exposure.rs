@@ -1,10 +1,10 @@
-//! Options for the tools that a model sees at the start, and for how it receives them.
+//! Options for the exposure of tools to a model, and for their delivery.
 
 use serde::{Deserialize, Serialize};
 use toolwit::Exposure;
 use toolwit::model::Delivery;
 
-/// The exposure of tools to the model.
+/// The tools that a model sees at the start; see [`Exposure`].
 #[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ExposureFlag {
@@ -16,7 +16,7 @@ pub(crate) enum ExposureFlag {
     Search,
 }
 
-/// The delivery of tools to the model.
+/// The way in which tools are delivered to a model; see [`Delivery`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DeliveryFlag {

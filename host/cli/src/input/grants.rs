@@ -27,7 +27,7 @@ pub(crate) struct GrantFlags {
 
 impl GrantFlags {
     /// Selects the grants file that a trace names.
-    pub(crate) fn with_recorded(mut self, file: &str) -> Self {
+    pub(crate) fn with_recorded_file(mut self, file: &str) -> Self {
         self.grants_file = Some(PathBuf::from(file));
         self
     }
@@ -35,13 +35,15 @@ impl GrantFlags {
     /// Returns the flags for use in another directory: with absolute paths, and with the file of the environment. The
     /// accepted grants of a project are not included, because they apply only in its directory.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
-        let grants_file = absolute_if_set(self.explicit_path())?;
+        let grants_file = absolute_if_set(self.named_file())?;
         Ok(Self { grants_file })
     }
 
-    /// Returns the file that the options or the environment name, if any.
+    /// Returns the path of the file that the option or the environment names, if any.
     pub(crate) fn named_file(&self) -> Option<PathBuf> {
-        self.explicit_path()
+        self.grants_file
+            .clone()
+            .or_else(|| variable(VARIABLE).map(PathBuf::from))
     }
 
     /// Returns the grants file, which need not exist.
@@ -51,22 +53,23 @@ impl GrantFlags {
 
     /// Returns the path of the grants file, which need not exist.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
-        match self.chosen_path()? {
+        match self.selected_path()? {
             Some(path) => Ok(path),
             None => configuration_file("grants.toml"),
         }
     }
 
-    /// Returns the path of the grants that apply to plugins. An explicit path is returned even if the file does not
-    /// exist, the default path only if it does.
+    /// Returns the path of the grants file that applies to plugins. The default path is returned only if the file
+    /// exists. A path that the option or the environment names is always returned.
     pub(crate) fn applied_path(&self) -> Result<Option<PathBuf>, Error> {
-        let chosen = self.chosen_path()?;
-        Ok(chosen.or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists())))
+        let selected_path = self.selected_path()?;
+        Ok(selected_path.or_else(|| configuration_file("grants.toml").ok().filter(|file| file.exists())))
     }
 
-    /// Returns the explicit path, or that of the accepted grants of the project. `None` if there is neither.
-    fn chosen_path(&self) -> Result<Option<PathBuf>, Error> {
-        match self.explicit_path() {
+    /// Returns the path that the option or the environment names, or the path of the accepted grants of the project.
+    /// `None` if there is neither.
+    fn selected_path(&self) -> Result<Option<PathBuf>, Error> {
+        match self.named_file() {
             Some(path) => Ok(Some(path)),
             None => Ok(ProjectTrust::find()?.accepted_grants()),
         }
@@ -82,11 +85,5 @@ impl GrantFlags {
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message));
         }
         Ok(GrantsFile::new(path).read()?)
-    }
-
-    fn explicit_path(&self) -> Option<PathBuf> {
-        self.grants_file
-            .clone()
-            .or_else(|| variable(VARIABLE).map(PathBuf::from))
     }
 }

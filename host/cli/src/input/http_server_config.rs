@@ -22,22 +22,25 @@ pub(crate) struct HttpServerConfig {
     pub(crate) oauth: Option<OauthEntry>,
 }
 
-/// The file with a bearer token, and the rights of the caller who sends the token.
+/// A table `[[token]]`: the file with a bearer token, and the rights of the caller that sends the token.
 #[derive(Debug)]
 pub(crate) struct TokenEntry {
+    /// The path of the file.
     pub(crate) file: PathBuf,
     pub(crate) rights: CallerRights,
 }
 
-/// The authorization servers, and the rights of the callers whose access tokens these servers issued.
+/// The table `[oauth]`: the authorization servers, and the rights of callers with access tokens of these servers.
 #[derive(Debug)]
 pub(crate) struct OauthEntry {
     pub(crate) resource: ProtectedResource,
+    /// The scopes that each access token must have.
     pub(crate) required_scopes: Vec<String>,
     pub(crate) rules: Vec<RuleEntry>,
 }
 
-/// A rule for access tokens: the subject, client and scope that a token must have, and the rights of its caller.
+/// A table `[[oauth.rule]]`: the subject, client and scope that an access token must have, and the rights of its
+/// caller.
 #[derive(Debug)]
 pub(crate) struct RuleEntry {
     pub(crate) subject: Option<String>,
@@ -46,13 +49,18 @@ pub(crate) struct RuleEntry {
     pub(crate) rights: CallerRights,
 }
 
-/// The rights of a caller. Relative paths are resolved against the directory of the configuration file.
+/// The rights of a caller.
 #[derive(Debug)]
 pub(crate) struct CallerRights {
+    /// The name of the caller.
     pub(crate) name: String,
+    /// The plugins that the caller may use. `None` for all plugins.
     pub(crate) plugins: Option<Vec<String>>,
+    /// The path of the grants file that applies to the caller's calls. `None` for the grants file of the server. A
+    /// relative path in the configuration is resolved against the directory of the configuration file.
     pub(crate) grants: Option<PathBuf>,
     pub(crate) requests_per_minute: Option<u32>,
+    /// The values in the context of the caller's calls.
     pub(crate) context: BTreeMap<String, String>,
 }
 
@@ -77,7 +85,7 @@ struct OauthFormat {
     rule: Vec<CallerFormat>,
 }
 
-/// A table `[[token]]` or `[[oauth.rule]]`. A token has a file. A rule may have a subject, a client and a scope.
+/// A table `[[token]]` or `[[oauth.rule]]`. A token must have a file. A rule may have a subject, a client and a scope.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallerFormat {
@@ -155,7 +163,7 @@ impl OauthFormat {
 impl HttpServerConfig {
     /// Reads a configuration file.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let text = read_text_file(path, CONFIG_BYTES_MAX).map_err(|error| unreadable(path, "configuration", &error))?;
+        let text = read_text_file(path, CONFIG_BYTES_MAX).map_err(|error| read_error(path, "configuration", &error))?;
         let format: HttpServerConfigFormat = toml::from_str(&text).map_err(|error| {
             let problem = error.message().trim();
             let line = error
@@ -185,11 +193,11 @@ impl HttpServerConfig {
 /// Reads a bearer token. A file that other users can read or write is an error.
 pub(crate) fn read_token(path: &Path) -> Result<String, Error> {
     let text = read_private_text_file(path, TOKEN_BYTES_MAX).map_err(|error| {
-        // The error for a file that other users can access has no error number of the operating system. The error for
-        // an access that the operating system denies has one.
+        // If other users can access the file, the error does not come from the operating system and has no error
+        // number. If the operating system denies the access, the error has its number.
         let is_open_to_others = error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
         if !is_open_to_others {
-            return unreadable(path, "token", &error);
+            return read_error(path, "token", &error);
         }
         let message = format!("other users can read or write the token `{}`", path.display());
         let command = format!("chmod 600 {}", crate::shell::shell_word(&path.to_string_lossy()));
@@ -198,8 +206,8 @@ pub(crate) fn read_token(path: &Path) -> Result<String, Error> {
     Ok(text.trim().to_owned())
 }
 
-fn unreadable(path: &Path, kind: &str, error: &std::io::Error) -> Error {
-    let message = format!("the {kind} `{}` cannot be read: {error}", path.display());
+fn read_error(path: &Path, subject: &str, error: &std::io::Error) -> Error {
+    let message = format!("the {subject} `{}` cannot be read: {error}", path.display());
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
 }
 
@@ -219,16 +227,16 @@ mod tests {
         set_mode(0o600);
         assert_eq!(read_token(&path).unwrap(), "the-token");
         set_mode(0o640);
-        let refused = read_token(&path).unwrap_err();
-        assert!(refused.message.contains("other users can read or write"), "{refused}");
-        assert!(refused.suggestion.as_ref().unwrap().starts_with("run `chmod 600 "));
-        // A link has the permissions of its file.
+        let error = read_token(&path).unwrap_err();
+        assert!(error.message.contains("other users can read or write"), "{error}");
+        assert!(error.suggestion.as_ref().unwrap().starts_with("run `chmod 600 "));
+        // The permissions of the file that a link leads to are checked.
         let link = directory.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert!(read_token(&link).is_err());
         std::fs::remove_file(&path).unwrap();
-        let dangling = read_token(&link).unwrap_err();
-        assert!(dangling.message.contains("cannot be read"), "{dangling}");
+        let error = read_token(&link).unwrap_err();
+        assert!(error.message.contains("cannot be read"), "{error}");
         assert!(
             std::process::Command::new("mkfifo")
                 .arg(&path)
@@ -237,10 +245,10 @@ mod tests {
                 .success()
         );
         set_mode(0o600);
-        let pipe = read_token(&path).unwrap_err();
+        let error = read_token(&path).unwrap_err();
         assert!(
-            pipe.message.contains("not a regular file"),
-            "a pipe does not block: {pipe}"
+            error.message.contains("not a regular file"),
+            "a pipe is refused without blocking: {error}"
         );
     }
 }

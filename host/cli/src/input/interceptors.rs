@@ -50,7 +50,8 @@ impl InterceptorFlags {
             .fold(builder, ToolwitBuilder::plugin_interceptor))
     }
 
-    /// Returns the interceptors of the options, then those that were accepted for the project, each once.
+    /// Returns the interceptors of the options, followed by the accepted interceptors of the project that are not among
+    /// them.
     ///
     /// # Errors
     /// If the configuration of the project, or the record of its acceptance, cannot be read.

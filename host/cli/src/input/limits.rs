@@ -8,7 +8,7 @@ use toolwit::agent::LoopLimits;
 use toolwit::limits::{ByteCount, LimitOverrides, Span};
 use toolwit::registry::RunSettings;
 
-/// The operator's limits for each tool call. Each option is named after its limit.
+/// Options for the limits of each tool call. Each option is named after its limit.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Limits of each call")]
@@ -40,7 +40,7 @@ pub(crate) struct LimitFlags {
     /// Maximum number of open resources, such as files and streams [default: 4096]
     #[arg(long, value_name = "N")]
     resources: Option<usize>,
-    /// Maximum memory of the host that open resources hold, such as 16MiB [default: 64MiB]
+    /// Maximum host memory that open resources hold, such as 16MiB [default: 64MiB]
     #[arg(long, value_name = "SIZE")]
     host_memory_bytes: Option<ByteCount>,
     /// Maximum number of HTTP requests [default: 20]
@@ -56,14 +56,14 @@ pub(crate) struct LimitFlags {
     /// Maximum number of nested tool calls [default: 32]
     #[arg(long, value_name = "N")]
     nested_calls: Option<u32>,
-    /// Tool whose calls may take 300s, by its id; can be repeated
+    /// Id of a tool whose calls may take 300s; can be repeated
     #[arg(long, value_name = "ID")]
     long_running: Vec<String>,
 }
 
 impl LimitFlags {
-    /// Returns the limits that the options set, and the limits of the project for which no option is set. A limit that
-    /// neither sets stays unset, so that its default applies.
+    /// Returns the limits that the options set. For a limit without an option, returns the limit of the project. A
+    /// limit that neither sets stays unset, so that its default applies.
     pub(crate) fn overrides(&self, project: &LimitOverrides) -> LimitOverrides {
         let bytes = |size: Option<ByteCount>| size.map(|ByteCount(bytes)| bytes);
         let overrides = LimitOverrides {
@@ -85,13 +85,13 @@ impl LimitFlags {
         overrides.or(project)
     }
 
-    /// Returns the ids of the long-running tools of the options.
+    /// Returns the ids of the long-running tools that the options name.
     pub(crate) fn long_running(&self) -> impl Iterator<Item = &str> {
         self.long_running.iter().map(String::as_str)
     }
 }
 
-/// The operator's limits of a run.
+/// Options for the limits of a run.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Limits of the run")]
@@ -116,20 +116,20 @@ pub(crate) struct RunLimitFlags {
 }
 
 impl RunLimitFlags {
-    /// Returns the limits of a run. Options take precedence over those of the project.
-    pub(crate) fn limits(&self, settings: &RunSettings) -> LoopLimits {
+    /// Returns the limits of a run. The options take precedence over the settings of the project.
+    pub(crate) fn limits(&self, project: &RunSettings) -> LoopLimits {
         let defaults = LoopLimits::default();
         self.override_limits(LoopLimits {
-            iterations_max: settings.iterations.unwrap_or(defaults.iterations_max),
-            calls_max: settings.calls.unwrap_or(defaults.calls_max),
-            tokens_max: settings.tokens,
-            context_tokens_max: settings.context_tokens,
-            wall_ms_max: settings.wall().map_or(defaults.wall_ms_max, millis),
+            iterations_max: project.iterations.unwrap_or(defaults.iterations_max),
+            calls_max: project.calls.unwrap_or(defaults.calls_max),
+            tokens_max: project.tokens,
+            context_tokens_max: project.context_tokens,
+            wall_ms_max: project.wall().map_or(defaults.wall_ms_max, millis),
             ..defaults
         })
     }
 
-    /// Returns `limits`, such as those of a trace, in which each option that is set replaces its limit.
+    /// Replaces the limits for which an option is set. `limits` are the limits of the project or of a trace.
     pub(crate) fn override_limits(&self, limits: LoopLimits) -> LoopLimits {
         LoopLimits {
             iterations_max: self.iterations.unwrap_or(limits.iterations_max),
@@ -142,7 +142,7 @@ impl RunLimitFlags {
     }
 }
 
-/// Deserializes a stored number, with the same range as the option.
+/// Deserializes the number of a stored option, and checks that the number is in the range of the option.
 pub(super) fn deserialize_in_range<'de, D, N, const MIN: u64, const MAX: u64>(
     deserializer: D,
 ) -> Result<Option<N>, D::Error>
@@ -192,10 +192,10 @@ mod tests {
                 Amount::Count(count) => count.to_string(),
                 amount => amount.to_string().replace(' ', ""),
             };
-            let default_texts = [format!("[default: {default}]"), format!("[default: {default},")];
+            let expected_texts = [format!("[default: {default}]"), format!("[default: {default},")];
             assert!(
-                default_texts.iter().any(|text| help.contains(text)),
-                "{flag}: {help}, not {default}"
+                expected_texts.iter().any(|text| help.contains(text)),
+                "the help of {flag} has another default than {default}: {help}"
             );
         }
         assert_eq!(limits.iter().filter(|limit| limit.flag().is_some()).count(), 18);

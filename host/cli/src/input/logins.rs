@@ -10,16 +10,17 @@ use toolwit::sandbox::SecretStore;
 use toolwit::tool::file::LockedFile;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The name of the file in the data directory. Only its owner may read it.
+/// The name of the file with the logins, in the data directory. Only its owner may read it.
 const FILE_NAME: &str = "mcp-logins.toml";
 
-/// The name of the directory in the data directory that has a lock file for the renewal of each login.
-const LOCKS_NAME: &str = "mcp-logins";
+/// The name of the directory with a lock file for each login, in the data directory. A renewal of a login holds its
+/// lock.
+const LOCK_DIRECTORY_NAME: &str = "mcp-logins";
 
 /// The logins of the user, in a file of the data directory that only the user may read.
 pub(super) struct UserLogins {
     store: SecretStore,
-    locks: PathBuf,
+    lock_directory: PathBuf,
 }
 
 impl UserLogins {
@@ -27,7 +28,7 @@ impl UserLogins {
     pub(super) fn find() -> Option<Self> {
         Some(Self {
             store: SecretStore::new(data_path(FILE_NAME)?),
-            locks: data_path(LOCKS_NAME)?,
+            lock_directory: data_path(LOCK_DIRECTORY_NAME)?,
         })
     }
 }
@@ -46,7 +47,7 @@ impl LoginStore for UserLogins {
     }
 
     fn begin_renewal(&self, key: &str) -> Result<Box<dyn Send>, Error> {
-        let path = self.locks.join(key);
+        let path = self.lock_directory.join(key);
         let lock = LockedFile::acquire(&path).map_err(|error| {
             let message = format!("`{}` cannot be locked: {error}", path.display());
             Error::new(ErrorKind::Io, Phase::Registry, message)

@@ -16,7 +16,7 @@ use toolwit::mcp::{ClientOptions, McpConfig, McpServers, ValueSource};
 use toolwit::sandbox::SecretStore;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The name of the user's file in the configuration directory.
+/// The name of the file with the user's MCP servers, in the configuration directory.
 const USER_FILE: &str = "mcp.toml";
 
 /// Options for the MCP servers.
@@ -47,7 +47,7 @@ impl McpFlags {
         &self.files
     }
 
-    /// Returns whether an option is given: files, or `--no-mcp`.
+    /// Returns whether `--mcp` or `--no-mcp` is given.
     pub(crate) fn is_set(&self) -> bool {
         self.no_mcp || !self.files.is_empty()
     }
@@ -90,12 +90,12 @@ impl McpFlags {
         let user_file = configuration_file(USER_FILE).ok().filter(|file| file.exists());
         let user_config = user_file.map_or_else(|| Ok(McpConfig::default()), |file| read_config(&file))?;
         let project_config = ProjectTrust::find()?.accepted_servers();
-        // A server of the user replaces one of the project with the same name.
+        // A server of the user replaces a server of the project with the same name.
         Ok(project_config.merged_with(user_config))
     }
 }
 
-/// The secrets and the environment of the user.
+/// The source of the values that a server's configuration names: the user's secrets, and the environment.
 struct HostValues {
     secrets: Option<SecretStore>,
 }

@@ -21,14 +21,14 @@ pub(crate) struct ModelOptionFlags {
     /// How much the model reasons before it answers
     #[arg(long, value_name = "LEVEL")]
     effort: Option<EffortFlag>,
-    /// Maximum number of tokens of a response, with its reasoning [default: 8192, or 32768 with reasoning]
+    /// Maximum number of tokens of a response, including its reasoning [default: 8192, or 32768 with reasoning]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     #[serde(deserialize_with = "deserialize_in_range::<_, _, 1, { u64::MAX }>")]
     max_tokens: Option<u32>,
     /// Sampling temperature, from 0 to 2 [default: that of the provider]
     #[arg(long, value_name = "T")]
     temperature: Option<f64>,
-    /// Format in which the model calls tools: native to the API, as JSON, or as text; for models without native calls
+    /// Format of tool calls: native to the API, or JSON or text for models without native calls
     #[arg(long, value_name = "FORMAT")]
     tool_calls: Option<ToolCallFlag>,
 }

@@ -1,4 +1,4 @@
-//! Paths of options for another directory or another program.
+//! Paths in options, in forms that are valid in another directory or for another program.
 
 use std::path::{Path, PathBuf};
 

@@ -64,7 +64,7 @@ impl AuthorityFlags {
 
 impl PluginFlags {
     /// Returns the flags for use in another directory: with absolute paths, and with the directories of the environment
-    /// or the default one.
+    /// or the default directory if no option names a directory.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let directories = self.directories().unwrap_or_default();
         let directories = directories.iter().map(|directory| absolute(directory));
@@ -103,13 +103,17 @@ impl PluginFlags {
     }
 
     /// Builds a host for calls with grants. Dynamic tools are not discovered yet.
-    pub(crate) async fn load_granted(&self, limits: &LimitFlags, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
+    pub(crate) async fn load_with_grants(
+        &self,
+        limits: &LimitFlags,
+        authority: &AuthorityFlags,
+    ) -> Result<Toolwit, Error> {
         let builder = self.builder_with_grants(limits, authority)?;
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
-    /// Builds a host that checks rules before they are granted. The grants file need not exist.
-    pub(crate) async fn load_for_grants(&self, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
+    /// Builds a host that checks rules before they are added to the grants file. The grants file need not exist.
+    pub(crate) async fn load_for_granting(&self, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
         let mut builder = self.builder_without_grants(&LimitFlags::default())?;
         let grants = authority.grants.path()?;
         builder = if grants.exists() {
@@ -125,7 +129,7 @@ impl PluginFlags {
 
     /// Builds a host like [`PluginFlags::load`] that also has MCP servers. Nothing is started or contacted.
     pub(crate) async fn load_with_servers(&self, limits: &LimitFlags, servers: &McpServers) -> Result<Toolwit, Error> {
-        let builder = self.builder_for_servers(limits, servers)?.mcp(servers);
+        let builder = self.builder_before_servers(limits, servers)?.mcp(servers);
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
@@ -136,7 +140,7 @@ impl PluginFlags {
         authority: &AuthorityFlags,
         servers: &McpServers,
     ) -> Result<ToolwitBuilder, Error> {
-        let builder = self.builder_for_servers(limits, servers)?;
+        let builder = self.builder_before_servers(limits, servers)?;
         Ok(with_authority(builder, authority)?.mcp(servers))
     }
 
@@ -160,24 +164,29 @@ impl PluginFlags {
         with_authority(self.builder_without_grants(limits)?, authority)
     }
 
-    /// Returns a builder like [`PluginFlags::builder_without_grants`]. If there are servers, no plugin directory is
-    /// required.
-    fn builder_for_servers(&self, limits: &LimitFlags, servers: &McpServers) -> Result<ToolwitBuilder, Error> {
+    /// Returns a builder like [`PluginFlags::builder_without_grants`], to which the caller adds the servers. If there
+    /// are servers, no plugin directory is required.
+    fn builder_before_servers(&self, limits: &LimitFlags, servers: &McpServers) -> Result<ToolwitBuilder, Error> {
         let has_plugins = !self.directories.is_empty()
             || !environment_directories().is_empty()
             || Path::new(DEFAULT_DIRECTORY).is_dir();
         if has_plugins || servers.is_empty() {
             return self.builder_without_grants(limits);
         }
-        self.builder_for(limits, Vec::new())
+        self.builder_with_directories(limits, Vec::new())
     }
 
     /// Returns the builder of a host without grants.
     pub(crate) fn builder_without_grants(&self, limits: &LimitFlags) -> Result<ToolwitBuilder, Error> {
-        self.builder_for(limits, self.directories()?)
+        self.builder_with_directories(limits, self.directories()?)
     }
 
-    fn builder_for(&self, limits: &LimitFlags, directories: Vec<PathBuf>) -> Result<ToolwitBuilder, Error> {
+    /// Returns the builder of a host without grants, for the plugins in these directories.
+    fn builder_with_directories(
+        &self,
+        limits: &LimitFlags,
+        directories: Vec<PathBuf>,
+    ) -> Result<ToolwitBuilder, Error> {
         let project = ProjectTrust::find()?;
         project.warn();
         let mut builder = Toolwit::builder()
@@ -187,11 +196,12 @@ impl PluginFlags {
             .compiler(Compiler::Process(own_program()?))
             .wasi(self.wasi.versions()?);
         // No plugin may access the configuration directory. It contains grants, secrets and accepted proposals of
-        // projects, also those that this command does not use.
+        // projects, including files that this command does not use.
         if let Ok(directory) = configuration_directory() {
             builder = builder.protect(directory);
         }
-        // A plugin that can write to the remembered answers or the sessions could approve its own calls.
+        // The data directory and the sessions contain approvals. A plugin that can write to them could approve its own
+        // calls.
         for path in data_directory()
             .into_iter()
             .chain(SessionFlags::default().protected_paths())
@@ -204,18 +214,18 @@ impl PluginFlags {
         Ok(self.store.add_to(builder))
     }
 
-    /// Returns the directory to add packages to: that of the option or the environment, or `tools`, which may not exist
-    /// yet.
+    /// Returns the directory to which packages are added: the directory of the option or the environment, or `tools`.
+    /// The directory may not exist yet.
     ///
     /// # Errors
-    /// If there are several directories, or the only one is a file.
+    /// If there are several directories, or the only path is a file.
     pub(crate) fn destination(&self) -> Result<PathBuf, Error> {
-        let chosen = if self.directories.is_empty() {
+        let directories = if self.directories.is_empty() {
             environment_directories()
         } else {
             self.directories.clone()
         };
-        match chosen.as_slice() {
+        match directories.as_slice() {
             [] => Ok(DEFAULT_DIRECTORY.into()),
             [directory] if !directory.is_file() => Ok(directory.clone()),
             directories => {
@@ -229,7 +239,7 @@ impl PluginFlags {
         }
     }
 
-    /// Uses the directories of a trace if no option names others.
+    /// Selects the directories of a trace, if the options name no directories.
     pub(crate) fn with_trace_defaults(mut self, directories: &[String]) -> Self {
         if self.directories.is_empty() {
             self.directories = directories.iter().map(PathBuf::from).collect();
@@ -237,14 +247,14 @@ impl PluginFlags {
         self
     }
 
-    /// Returns the plugin directories: those of the options, of the environment, or `tools` if it exists.
+    /// Returns the plugin directories: of the options, else of the environment, else `tools` if it exists.
     pub(crate) fn directories(&self) -> Result<Vec<PathBuf>, Error> {
         if !self.directories.is_empty() {
             return Ok(self.directories.clone());
         }
-        let chosen = environment_directories();
-        if !chosen.is_empty() {
-            return Ok(chosen);
+        let environment_directories = environment_directories();
+        if !environment_directories.is_empty() {
+            return Ok(environment_directories);
         }
         if Path::new(DEFAULT_DIRECTORY).is_dir() {
             return Ok(vec![DEFAULT_DIRECTORY.into()]);
@@ -259,7 +269,7 @@ impl PluginFlags {
     }
 }
 
-/// Adds the grants and secrets for calls.
+/// Adds the grants file and the secrets file to a host.
 fn with_authority(mut builder: ToolwitBuilder, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
     if let Some(grants) = authority.grants.applied_path()? {
         builder = builder.grants(grants);

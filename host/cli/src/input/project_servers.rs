@@ -8,30 +8,30 @@ use toolwit::registry::Project;
 use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The file in a project that configures servers for other clients.
-const CLIENT_FILE: &str = ".mcp.json";
+/// The file in a project that configures MCP servers for other MCP clients.
+const MCP_JSON_FILE: &str = ".mcp.json";
 
-/// The servers that a project proposes. A server can start a program and receive values of the user's environment.
-/// Therefore no server is used before the user has accepted it.
+/// The servers that a project proposes. The configuration of a server can start a program and pass values of the user's
+/// environment to it. Therefore, no server is used before the user has accepted it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProjectServers {
     config: McpConfig,
-    /// The digest of the text that configures the servers, if there are any.
+    /// The digest of the text that configures the servers. `None` if there are no servers.
     digest: Option<String>,
 }
 
 impl ProjectServers {
-    /// Reads the servers of the project in a directory. A file of other clients that cannot be read is reported in the
-    /// log, and its servers are not used.
+    /// Reads the servers of the project in a directory. If `.mcp.json` cannot be read or is invalid, logs a warning and
+    /// ignores the file.
     ///
     /// # Errors
     /// If `toolwit.toml` is invalid.
     pub(crate) fn read(directory: &Path) -> Result<Self, Error> {
-        let (client_config, client_text) = read_client_servers(&directory.join(CLIENT_FILE));
-        let (project_config, project_text) = read_project_servers(&directory.join(Project::FILE_NAME))?;
-        let config = client_config.merged_with(project_config);
-        let digest =
-            (!config.is_empty()).then(|| sha256(&format!("{}:{project_text}{client_text}", project_text.len())));
+        let (json_config, json_text) = read_mcp_json(&directory.join(MCP_JSON_FILE));
+        let (toml_config, toml_text) = read_project_servers(&directory.join(Project::FILE_NAME))?;
+        let config = json_config.merged_with(toml_config);
+        // The length marks the end of the first text, so that different pairs of texts have different digests.
+        let digest = (!config.is_empty()).then(|| sha256(&format!("{}:{toml_text}{json_text}", toml_text.len())));
         Ok(Self { config, digest })
     }
 
@@ -50,12 +50,13 @@ impl ProjectServers {
 
     /// Describes each server in full: the program or the URL, and everything that the server receives.
     pub(crate) fn describe(&self) -> Vec<String> {
-        self.config.servers().flat_map(describe).collect()
+        self.config.servers().flat_map(describe_server).collect()
     }
 }
 
-/// Describes a server, with one line for each thing that it receives.
-fn describe(server: &ServerConfig) -> Vec<String> {
+/// Describes the program or the URL of a server, and each value that the server receives. A value may contain line
+/// breaks.
+fn describe_server(server: &ServerConfig) -> Vec<String> {
     let name = &server.name;
     let mut lines = Vec::new();
     match &server.endpoint {
@@ -99,7 +100,7 @@ fn describe(server: &ServerConfig) -> Vec<String> {
     lines
 }
 
-/// Describes the tokens of a server, and the secrets that their issuer receives.
+/// Describes the tokens that a server receives, and the secrets that the issuer of the tokens receives.
 fn describe_oauth(name: &str, client: &OauthClient) -> Vec<String> {
     let issuer = &client.issuer;
     let mut lines = vec![format!(
@@ -117,7 +118,8 @@ fn describe_oauth(name: &str, client: &OauthClient) -> Vec<String> {
     lines
 }
 
-/// Describes a login at a server: its tokens, and the client and the secret that its issuer receives.
+/// Describes the tokens that a server receives after a login, and the client and the secret that the issuer of the
+/// tokens receives.
 fn describe_login(name: &str, login: &OauthLogin) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(issuer) = &login.issuer {
@@ -137,7 +139,7 @@ fn describe_login(name: &str, login: &OauthLogin) -> Vec<String> {
     lines
 }
 
-/// Reads the tables `[mcp.NAME]`. Returns their text in a form that does not depend on other tables.
+/// Reads the tables `[mcp.NAME]` of a `toolwit.toml`. Also returns their text, without the text of other tables.
 fn read_project_servers(file: &Path) -> Result<(McpConfig, String), Error> {
     if !file.is_file() {
         return Ok((McpConfig::default(), String::new()));
@@ -152,14 +154,14 @@ fn read_project_servers(file: &Path) -> Result<(McpConfig, String), Error> {
     Ok((config, mcp_text))
 }
 
-/// Reads the file of other clients, and returns its text too. A file that cannot be used has no servers.
-fn read_client_servers(file: &Path) -> (McpConfig, String) {
+/// Reads a `.mcp.json`. Also returns its text. If the file cannot be used, logs a warning and returns no servers.
+fn read_mcp_json(file: &Path) -> (McpConfig, String) {
     if !file.is_file() {
         return Default::default();
     }
     let config = read_config_text(file).and_then(|text| Ok((McpConfig::parse_json(&text)?, text)));
     config.unwrap_or_else(|error| {
-        tracing::warn!(%error, "the servers in `{CLIENT_FILE}` are not used");
+        tracing::warn!(%error, "the servers in `{MCP_JSON_FILE}` are not used");
         Default::default()
     })
 }

@@ -1,4 +1,4 @@
-//! The proposals of the project in the current directory, and the part that the user accepted.
+//! The proposal of the project in the current directory, and the proposal that the user accepted.
 //!
 //! A `toolwit.toml` can name a grants file in its table `[grants]`, set limits, name a package index, list
 //! interceptors, enable WASI 0.3, and configure MCP servers. Anyone who can change the project, such as the author of a
@@ -7,8 +7,8 @@
 //!
 //! `toolwit trust --accept DIGEST` copies the grants, the limits above the defaults, the index and the interceptors to
 //! the user's configuration directory. Later changes of the project have no effect on the copy. The accepted index and
-//! the accepted servers apply as long as the project proposes the same ones, and WASI 0.3 as long as the project
-//! enables it.
+//! the accepted servers apply as long as the project proposes the same index and the same servers. WASI 0.3 applies as
+//! long as the project enables it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ pub(crate) enum Trust {
     NotAccepted,
     /// The proposal is accepted and applies.
     Accepted,
-    /// An earlier proposal is accepted, and the project has changed since. The docs of this module list what still
-    /// applies.
+    /// An earlier proposal is accepted, and the project has changed since. The documentation of this module lists the
+    /// accepted settings that still apply.
     Changed,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Proposal {
 }
 
 impl Proposal {
-    /// Returns a digest of the complete proposal.
+    /// Returns a digest of the complete proposal. If the proposal has only grants, this is the digest of the grants.
     pub(crate) fn digest(&self) -> String {
         let grants = self.grants.as_ref().map(GrantsContent::digest).unwrap_or_default();
         let index = self.index.as_ref().map(|index| format!("index.url = \"{index}\""));
@@ -70,7 +70,7 @@ impl Proposal {
     }
 }
 
-/// The project in the current directory: its proposal, and the record of what the user accepted.
+/// The project in the current directory: its settings, and the record of the proposal that the user accepted.
 pub(crate) struct ProjectTrust {
     directory: PathBuf,
     limits: ProjectLimits,
@@ -80,14 +80,14 @@ pub(crate) struct ProjectTrust {
     servers: ProjectServers,
     /// The project's grants file, if its configuration names one.
     proposed_grants: Option<GrantsFile>,
-    /// The accepted grants, if there are any.
+    /// The path of the accepted grants, if there are any.
     accepted_grants: Option<PathBuf>,
-    /// The record, if something was accepted.
+    /// The record of the accepted proposal, if there is one.
     record: Option<AcceptanceRecord>,
 }
 
 impl ProjectTrust {
-    /// Reads the project in the current directory, and what the user accepted of it.
+    /// Reads the project in the current directory, and the record of its accepted proposal.
     ///
     /// # Errors
     /// If the current directory cannot be used, or the configuration of the project or the record cannot be read or is
@@ -157,8 +157,8 @@ impl ProjectTrust {
         }
     }
 
-    /// Accepts a proposal in place of the earlier one. If it has no grants, the earlier grants are not accepted any
-    /// more.
+    /// Accepts a proposal in place of the earlier proposal. If the proposal has no grants, the earlier grants are no
+    /// longer accepted.
     ///
     /// # Errors
     /// If there is no configuration directory, or the record or the copy of the grants cannot be written.
@@ -169,7 +169,7 @@ impl ProjectTrust {
             interceptors: proposal.interceptors.clone(),
             wasi_p3: proposal.wasi_p3,
             servers: proposal.servers.digest().map(str::to_owned),
-            accepted: proposal.limits.clone(),
+            limits: proposal.limits.clone(),
             ..AcceptanceRecord::default()
         };
         let files = AcceptanceFiles::of_project(&self.directory)?;
@@ -177,25 +177,25 @@ impl ProjectTrust {
         Ok(())
     }
 
-    /// Returns the path of the accepted grants.
+    /// Returns the path of the accepted grants, if there are any.
     ///
-    /// They apply even if the project no longer proposes any. Otherwise, a plugin that can write to the project could
-    /// replace them with the user's other grants.
+    /// The accepted grants apply even if the project no longer proposes grants. Otherwise, a plugin that can write to
+    /// the project could replace them by the user's other grants.
     pub(crate) fn accepted_grants(self) -> Option<PathBuf> {
         self.accepted_grants
     }
 
-    /// Returns the limits of each call that apply.
+    /// Returns the project's limits for each call. A limit above the default applies only up to the accepted limit.
     pub(crate) fn call_limits(&self) -> LimitOverrides {
         self.limits.of_calls(&self.accepted_limits())
     }
 
-    /// Returns the limits of each run that apply.
+    /// Returns the project's limits for each run. A limit above the default applies only up to the accepted limit.
     pub(crate) fn run_limits(&self) -> RunSettings {
         self.limits.of_runs(&self.accepted_limits())
     }
 
-    /// Returns the ids of the long-running tools that apply.
+    /// Returns the ids of the project's long-running tools that were accepted.
     pub(crate) fn long_running(&self) -> Vec<String> {
         let accepted = self.accepted_limits();
         self.limits.long_running(&accepted).map(str::to_owned).collect()
@@ -207,18 +207,19 @@ impl ProjectTrust {
         accepted.filter(|accepted| Some(*accepted) == self.index.as_ref())
     }
 
-    /// Returns the interceptors that were accepted. They apply even if the project no longer proposes them. Otherwise,
-    /// a plugin that can write to the project could remove them.
+    /// Returns the accepted interceptors. They apply even if the project no longer proposes them. Otherwise, a plugin
+    /// that can write to the project could remove them.
     pub(crate) fn accepted_interceptors(&self) -> &[InterceptorSettings] {
         self.record.as_ref().map_or(&[], |record| &record.interceptors)
     }
 
-    /// Returns whether the project enables WASI 0.3, and the user has accepted that.
+    /// Returns whether the project enables WASI 0.3, and the user has accepted WASI 0.3.
     pub(crate) fn is_wasi3_enabled(&self) -> bool {
         self.wasi_p3 && self.record.as_ref().is_some_and(|record| record.wasi_p3)
     }
 
-    /// Returns the MCP servers, if they are those that were accepted. A changed server is not started.
+    /// Returns the project's MCP servers, if exactly these servers were accepted. If the configuration of any server
+    /// has changed, returns no servers.
     pub(crate) fn accepted_servers(&self) -> McpConfig {
         let accepted = self.record.as_ref().and_then(|record| record.servers.as_deref());
         if accepted.is_some() && accepted == self.servers.digest() {
@@ -231,11 +232,11 @@ impl ProjectTrust {
     fn accepted_limits(&self) -> ProjectLimits {
         self.record
             .as_ref()
-            .map(|record| record.accepted.clone())
+            .map(|record| record.limits.clone())
             .unwrap_or_default()
     }
 
-    /// Warns about proposals that do not apply.
+    /// Logs a warning if the proposal of the project does not apply.
     pub(crate) fn warn(&self) {
         match self.trust() {
             Trust::NotAccepted if self.has_proposal() => tracing::warn!(

@@ -22,8 +22,8 @@ use toolwit::registry::Project;
 /// The options of a run that its session stores, so that later runs of the session continue with them.
 ///
 /// The command line has precedence over the session, and the session over the environment. Grants, secrets and policies
-/// are stored as paths only, because each run reads their content again. For the paths of grants and policies, the
-/// environment has precedence over the session.
+/// are stored as paths only, because each run reads their content again. The paths of grants and policies are an
+/// exception: for them, the environment has precedence over the session.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RunOptions {
@@ -39,10 +39,10 @@ pub(crate) struct RunOptions {
     /// Tools that the model sees at the start [default: all if there are few, else search]
     #[arg(long, value_name = "MODE")]
     pub(crate) exposure: Option<ExposureFlag>,
-    /// Way in which tools reach the model [default: list]
+    /// Delivery of tools to the model [default: list]
     #[arg(long, value_name = "MODE")]
     pub(crate) delivery: Option<DeliveryFlag>,
-    /// Role whose tools the model has, instead of all; can be repeated
+    /// Role whose tools the model receives, instead of all tools; can be repeated
     #[arg(long = "role", value_name = "ROLE")]
     pub(crate) roles: Vec<String>,
     /// Path to the file with the tool groups of roles [default: toolwit.toml]
@@ -66,7 +66,7 @@ pub(crate) struct RunOptions {
     pub(crate) run_limits: RunLimitFlags,
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
-    /// The time for which a call waits for its approval if there is no terminal.
+    /// The time for which a call waits for its approval if there is no terminal. `None` if calls do not wait.
     #[clap(skip)]
     pub(crate) ask_later: Option<Span>,
 }
@@ -101,14 +101,14 @@ impl RunOptions {
         Ok(options)
     }
 
-    /// Returns these options, completed with the stored options of a session.
+    /// Returns these options. An option that is not set has the value that the session stored.
     ///
     /// # Errors
     /// If a stored value is not valid.
     pub(crate) fn completed_with(&self, stored: &Self) -> Result<Self, serde_json::Error> {
         let mut base = without_unset(serde_json::to_value(stored)?);
         if self.mcp.is_set() {
-            // `--mcp FILE` replaces the `--no-mcp` of the session, and the other way round.
+            // `--mcp FILE` replaces `--no-mcp` of the session, and `--no-mcp` replaces `--mcp FILE` of the session.
             base.as_object_mut().and_then(|options| options.shift_remove("mcp"));
         }
         merge_into(&mut base, without_unset(serde_json::to_value(self)?));
@@ -116,7 +116,8 @@ impl RunOptions {
     }
 }
 
-/// Returns the name of a model. The scenario of a scripted model gets its absolute path.
+/// Replaces the path in the name of a scripted model, such as `scripted:FILE`, by its absolute form. Returns the names
+/// of other models unchanged.
 fn with_absolute_scenario(model: &str) -> Result<String, Error> {
     match model.strip_prefix("scripted:") {
         Some(file) => Ok(format!("scripted:{}", absolute(file.as_ref())?.display())),
@@ -124,7 +125,7 @@ fn with_absolute_scenario(model: &str) -> Result<String, Error> {
     }
 }
 
-/// Returns the options without those that are not set.
+/// Removes the options that are not set, including empty lists and switches that are off.
 pub(super) fn without_unset(options: Value) -> Value {
     let is_set = |value: &Value| match value {
         Value::Null | Value::Bool(false) => false,

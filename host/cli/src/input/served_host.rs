@@ -44,7 +44,7 @@ impl ServedHostFlags {
     ///
     /// # Errors
     /// As [`ApprovalFlags::policy`].
-    pub(crate) fn approvals(&self) -> Result<ApprovalPolicy, Error> {
+    pub(crate) fn approval_policy(&self) -> Result<ApprovalPolicy, Error> {
         self.approvals.policy()
     }
 
@@ -60,11 +60,11 @@ impl ServedHostFlags {
         }
     }
 
-    /// Builds the host. `grants` is the path to a grants file that replaces the one of the options. The host does not
-    /// wait for dynamic tools, and follows changes in the plugin directories.
+    /// Builds the host. `grants` is the path to a grants file that replaces the grants file of the options. The host
+    /// discovers dynamic tools in the background, and follows changes in the plugin directories.
     pub(crate) async fn build(&self, grants: Option<&Path>) -> Result<Toolwit, Error> {
         for directory in self.plugins.directories()? {
-            // The watcher accepts a missing directory, but a misspelt path should not look like an empty directory.
+            // The watcher accepts a directory that does not exist. This check reports a misspelt path.
             if !directory.exists() {
                 let message = format!("the plugin directory `{}` does not exist", directory.display());
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -82,8 +82,8 @@ impl ServedHostFlags {
     }
 }
 
-/// Prints a warning for each broken package, because its tools are not served. Beyond [`BROKEN_SHOWN_MAX`], only their
-/// number.
+/// Prints a warning for each of the first [`BROKEN_SHOWN_MAX`] broken packages, because their tools are not served.
+/// Prints only the number of the other broken packages.
 pub(crate) fn warn_about_broken(printer: Printer, registry: &Registry) {
     let packages = registry.packages().iter();
     let broken: Vec<_> = packages

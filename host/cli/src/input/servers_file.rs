@@ -29,14 +29,14 @@ pub(super) fn read_config(file: &Path) -> Result<McpConfig, Error> {
     })
 }
 
-/// Reads a regular file of limited size.
+/// Reads the text of a file with servers. The file must be a regular file of at most [`MCP_CONFIG_BYTES_MAX`] bytes.
 pub(super) fn read_config_text(file: &Path) -> Result<String, Error> {
-    let unreadable = |kind, reason: &dyn std::fmt::Display| {
+    let read_error = |kind, reason: &dyn std::fmt::Display| {
         let message = format!("the MCP servers in {} cannot be read: {reason}", file.display());
         Error::new(kind, Phase::Registry, message)
     };
     read_text_file(file, MCP_CONFIG_BYTES_MAX).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => unreadable(ErrorKind::Configuration, &error),
-        _ => unreadable(ErrorKind::Io, &error),
+        io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => read_error(ErrorKind::Configuration, &error),
+        _ => read_error(ErrorKind::Io, &error),
     })
 }

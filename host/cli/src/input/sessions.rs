@@ -16,7 +16,7 @@ const VARIABLE: &str = "TOOLWIT_SESSIONS";
 /// The name of the file in the user's data directory.
 const FILE_NAME: &str = "sessions.db";
 
-/// Selects the file with the sessions.
+/// Options for the file with the sessions.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SessionFlags {
     /// Path to the file with the sessions [env: TOOLWIT_SESSIONS] [default: toolwit/sessions.db in the user's data
@@ -38,17 +38,17 @@ impl SessionFlags {
         explicit.or_else(|| data_path(FILE_NAME))
     }
 
-    /// Adds the option of these flags to a command.
-    pub(crate) fn suggest(&self, command: SuggestedCommand) -> SuggestedCommand {
+    /// Adds `--sessions FILE` to a suggested command, if the option is set.
+    pub(crate) fn add_to_command(&self, command: SuggestedCommand) -> SuggestedCommand {
         match &self.file {
             Some(path) => command.option("sessions", &path.to_string_lossy()),
             None => command,
         }
     }
 
-    /// Returns the error for a session that does not exist, with the command that lists the others.
+    /// Returns the error for a session that does not exist, with the command that lists the existing sessions.
     pub(crate) fn missing_session_error(&self, session: &SessionId) -> Error {
-        let list = self.suggest(SuggestedCommand::new("sessions").operand("list"));
+        let list = self.add_to_command(SuggestedCommand::new("sessions").operand("list"));
         let message = format!("the session `{session}` does not exist");
         Error::new(ErrorKind::Configuration, Phase::Registry, message)
             .with_suggestion(format!("`{list}` lists the sessions"))
@@ -72,8 +72,8 @@ impl SessionFlags {
     /// apply.
     ///
     /// # Errors
-    /// If the file cannot be opened. Also if it was not accepted, and nothing proves that this user created it on this
-    /// machine.
+    /// If the file cannot be opened. Also if the user has not accepted the file, and nothing proves that this user
+    /// created it on this machine.
     pub(crate) async fn open_own(&self) -> Result<SqliteJournalStore, Error> {
         let store = self.open().await?;
         let origin = store.origin().await?;
@@ -85,8 +85,8 @@ impl SessionFlags {
         if is_own {
             return Ok(store);
         }
-        // Earlier versions wrote no code. Without a code, only the file in the user's data directory counts as a
-        // file of this user.
+        // A file without sessions contains no options or approvals of another user. Earlier versions of Toolwit wrote no
+        // code: of their files, only the file in the user's data directory counts as a file of this user.
         let is_claimable = origin.is_empty || (origin.code.is_none() && self.path() == data_path(FILE_NAME));
         match key.filter(|_| is_claimable) {
             Some(key) => store.store_origin_code(key.code(&origin_text(&origin.id))).await?,
@@ -95,7 +95,7 @@ impl SessionFlags {
         Ok(store)
     }
 
-    /// Stores a code of this user in the file, so that [`open_own`](Self::open_own) opens it.
+    /// Stores an authentication code of this user in the file, so that [`open_own`](Self::open_own) opens the file.
     ///
     /// # Errors
     /// If the file has no sessions, or cannot be opened or written, or the key of the user cannot be created.
@@ -122,14 +122,15 @@ impl SessionFlags {
             "nothing proves that this user created the sessions in {} on this machine: the options and approvals in it can be those of another user",
             path.display()
         );
-        let accept = self.suggest(SuggestedCommand::new("sessions accept"));
+        let accept = self.add_to_command(SuggestedCommand::new("sessions accept"));
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(format!(
-            "`toolwit sessions show` only reads it; if you trust its sessions, accept them with `{accept}`"
+            "`toolwit sessions show` only reads the file; if you trust its sessions, accept them with `{accept}`"
         ))
     }
 }
 
-/// Returns the text that the authentication code in a sessions file covers. The code marks a file of the user.
+/// Returns the text that the authentication code in a sessions file covers. `id` is the random id of the file. A valid
+/// code proves that the user created or accepted the file.
 fn origin_text(id: &str) -> String {
     format!("sessions file: {id}")
 }

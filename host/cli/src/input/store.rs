@@ -13,10 +13,10 @@ use toolwit::{Error, ToolwitBuilder};
 /// The environment variable with the path to the database.
 const VARIABLE: &str = "TOOLWIT_STORE";
 
-/// The path that selects a store in memory. A host without a database file has such a store.
+/// The path that selects a database in memory. A host without a database file stores its metadata in memory.
 const MEMORY: &str = ":memory:";
 
-/// Selects the metadata database.
+/// Options for the metadata database.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct StoreFlags {
@@ -27,7 +27,7 @@ pub(crate) struct StoreFlags {
 }
 
 impl StoreFlags {
-    /// Selects a store in memory.
+    /// Selects a database in memory.
     pub(crate) fn in_memory() -> Self {
         Self {
             store_file: Some(MEMORY.into()),
@@ -36,7 +36,7 @@ impl StoreFlags {
 
     /// Returns the flags for use in another directory: with an absolute path, and with the database of the environment.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
-        let store_file = match self.explicit_path() {
+        let store_file = match self.named_file() {
             Some(path) if path != Path::new(MEMORY) => Some(absolute(&path)?),
             path => path,
         };
@@ -51,9 +51,10 @@ impl StoreFlags {
         }
     }
 
-    /// Adds the database to a host. The host works without the default database, but not without an explicit one.
+    /// Adds the database to a host. If the database file cannot be used, the host works without the default database,
+    /// but fails without a database that the option or the environment names.
     pub(crate) fn add_to(&self, builder: ToolwitBuilder) -> ToolwitBuilder {
-        match (self.explicit_path(), self.path()) {
+        match (self.named_file(), self.path()) {
             (Some(path), _) if path == Path::new(MEMORY) => builder,
             (Some(path), _) => builder.store_file(path),
             (None, Some(path)) => builder.store_file_if_usable(path),
@@ -61,20 +62,21 @@ impl StoreFlags {
         }
     }
 
-    /// Opens the database. Returns its path and the outcome, or `None` if the database is in memory or there is no home
-    /// directory.
+    /// Opens the database. Returns its path, and an error if it cannot be opened. Returns `None` if the database is in
+    /// memory or there is no home directory.
     pub(crate) async fn check(&self) -> Option<(PathBuf, Result<(), Error>)> {
         let path = self.path().filter(|path| path != Path::new(MEMORY))?;
         let store = SqliteStore::open_file(&path).await;
         Some((path, store.map(drop)))
     }
 
-    /// Returns the path to the database, which may not exist yet, or `None` without a home directory.
+    /// Returns the path to the database file, or `None` without a home directory. The file may not exist yet.
     fn path(&self) -> Option<PathBuf> {
-        self.explicit_path().or_else(|| data_path("store.db"))
+        self.named_file().or_else(|| data_path("store.db"))
     }
 
-    fn explicit_path(&self) -> Option<PathBuf> {
+    /// Returns the path that the option or the environment names, if any.
+    fn named_file(&self) -> Option<PathBuf> {
         self.store_file
             .clone()
             .or_else(|| variable(VARIABLE).map(PathBuf::from))

@@ -14,25 +14,25 @@ use toolwit::agent::Journal;
 use toolwit::registry::Project;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The version of the stored form.
-const VERSION: u64 = 1;
+/// The version of the format of [`StoredOptions`].
+const FORMAT_VERSION: u64 = 1;
 
-/// The stored form. Unknown fields are refused: an option that is not understood may be one that limits the run.
+/// The options as a session stores them. An unknown field is an error, because it may be an option that limits the run.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredOptions {
     version: u64,
-    /// The directory of the project, if the run began in one.
+    /// The directory of the project in which the run began, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     project: Option<PathBuf>,
-    /// The options that were set and are not stored, because they contain credentials.
+    /// The options that were set, but are not stored because they can contain credentials.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     withheld: Vec<WithheldOption>,
     #[serde(default)]
     options: RunOptions,
 }
 
-/// An option that can contain credentials.
+/// An option with a URL, which can contain credentials.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum WithheldOption {
@@ -51,13 +51,13 @@ impl WithheldOption {
     fn is_set(self, options: &RunOptions) -> bool {
         match self {
             Self::Model => options.model.is_some(),
-            // A model can contain its base URL.
+            // A model can include its base URL: `openai:NAME@URL`.
             Self::BaseUrl => options.base_url.is_some() || options.model.is_some(),
         }
     }
 }
 
-/// Stores the options of a session's runs, unless its latest stored options are the same. Credentials are not stored.
+/// Stores the options of a run in its session, without credentials, unless the session's last stored options are equal.
 ///
 /// # Errors
 /// If a path is not UTF-8, or the current directory or the project in it cannot be read.
@@ -67,7 +67,7 @@ pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error
     let project = project.is_file().then(|| absolute(".".as_ref())).transpose()?;
     let withheld = withhold_credentials(&mut options);
     let stored_options = StoredOptions {
-        version: VERSION,
+        version: FORMAT_VERSION,
         project,
         withheld,
         options,
@@ -88,14 +88,14 @@ pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error
 /// the sandbox are not restored; a hint names them.
 ///
 /// # Errors
-/// If the stored options are not valid, or the command line does not repeat an option that was withheld from them.
+/// If the stored options or the policy file are not valid, or the command line does not repeat a withheld option.
 pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Printer) -> Result<RunOptions, Error> {
     let Some((entry, settings)) = journal.settings() else {
         return Ok(cli_options);
     };
-    let stored = parse_stored(settings).map_err(|reason| {
+    let stored = parse_stored_options(settings).map_err(|reason| {
         let session = journal.session();
-        let message = format!("the options of the session `{session}` in its entry {entry} cannot be used: {reason}");
+        let message = format!("the options of the session `{session}` (entry {entry}) cannot be used: {reason}");
         let fork = SuggestedCommand::new("sessions fork")
             .operand(session.as_str())
             .operand("NEW");
@@ -106,22 +106,22 @@ pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Print
     })?;
     if let Some(option) = stored.withheld.iter().find(|option| !option.is_set(&cli_options)) {
         let flag = option.flag();
-        let message = format!("the run had a URL with credentials in `{flag}`, which is not stored");
+        let message = format!("the session does not have its `{flag}`, because a URL with credentials is not stored");
         return Err(
             Error::new(ErrorKind::Configuration, Phase::Model, message).with_suggestion(format!("pass `{flag}` again"))
         );
     }
-    let mut base = stored.options;
-    if cli_options.model.is_some() && provider(&cli_options) != provider(&base) {
+    let mut stored_options = stored.options;
+    if cli_options.model.is_some() && provider(&cli_options) != provider(&stored_options) {
         // The server at the stored URL would receive the key of the other provider.
-        base.base_url = None;
+        stored_options.base_url = None;
     }
-    if base.plugins.wasi.is_wasi3_enabled() && !cli_options.plugins.wasi.is_wasi3_enabled() {
-        base.plugins.wasi = cli_options.plugins.wasi;
+    if stored_options.plugins.wasi.is_wasi3_enabled() && !cli_options.plugins.wasi.is_wasi3_enabled() {
+        stored_options.plugins.wasi = cli_options.plugins.wasi;
         print_not_restored(printer, "--wasi-p3");
     }
-    let cli_options = with_environment(cli_options)?;
-    let mut options = cli_options.completed_with(&base).map_err(|error| {
+    let cli_options = with_files_of_environment(cli_options)?;
+    let mut options = cli_options.completed_with(&stored_options).map_err(|error| {
         let message = format!("the options of the session cannot be used: {error}");
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
     })?;
@@ -145,9 +145,9 @@ fn print_not_restored(printer: Printer, option: &str) {
     ));
 }
 
-/// Returns the options with the grants file and the policy file of the environment. These then replace the stored ones,
-/// because an earlier run does not decide what is allowed.
-fn with_environment(mut cli_options: RunOptions) -> Result<RunOptions, Error> {
+/// Sets the grants file and the policy file that the environment names, unless the command line names them. So these
+/// files take precedence over the stored ones, because an earlier run must not decide about permissions.
+fn with_files_of_environment(mut cli_options: RunOptions) -> Result<RunOptions, Error> {
     cli_options.authority.grants = cli_options.authority.grants.for_other_directory()?;
     cli_options.approvals = cli_options.approvals.for_other_directory()?;
     Ok(cli_options)
@@ -176,7 +176,7 @@ fn print_restored(
             ));
         }
     }
-    if let Some(project) = project.filter(|project| absolute(".".as_ref()).is_ok_and(|here| here != *project)) {
+    if let Some(project) = project.filter(|project| absolute(".".as_ref()).is_ok_and(|current| current != *project)) {
         printer.hint(format_args!(
             "the run began in the project {}, whose settings do not apply in this directory",
             project.display()
@@ -185,15 +185,15 @@ fn print_restored(
     Ok(())
 }
 
-fn parse_stored(settings: Value) -> Result<StoredOptions, String> {
+fn parse_stored_options(settings: Value) -> Result<StoredOptions, String> {
     match settings.get("version").and_then(Value::as_u64) {
-        Some(VERSION) => serde_json::from_value(settings).map_err(|error| error.to_string()),
+        Some(FORMAT_VERSION) => serde_json::from_value(settings).map_err(|error| error.to_string()),
         Some(version) => Err(format!("version {version} is not supported")),
         None => Err("the version is missing".to_owned()),
     }
 }
 
-/// Removes options whose URL can contain credentials, and returns which ones.
+/// Removes the options whose URL can contain credentials, and returns the removed options.
 fn withhold_credentials(options: &mut RunOptions) -> Vec<WithheldOption> {
     let mut withheld = Vec::new();
     let fields = [
@@ -201,25 +201,25 @@ fn withhold_credentials(options: &mut RunOptions) -> Vec<WithheldOption> {
         (WithheldOption::BaseUrl, &mut options.base_url),
     ];
     for (option, value) in fields {
-        if value.take_if(|text| has_credentials(text, option)).is_some() {
+        if value.take_if(|value| may_have_credentials(value, option)).is_some() {
             withheld.push(option);
         }
     }
     withheld
 }
 
-/// Returns whether a text has a URL that can contain credentials: a user, a password, a query or a fragment. An invalid
-/// URL counts as one that can.
-fn has_credentials(text: &str, option: WithheldOption) -> bool {
-    // Schemes are not case-sensitive. ASCII lower case keeps all positions, so `start` is a position in `text` too.
-    let lower = text.to_ascii_lowercase();
+/// Returns whether the URL in the value of an option has a component that can contain credentials: a user, a password, a
+/// query or a fragment. Also returns `true` for an invalid URL.
+fn may_have_credentials(value: &str, option: WithheldOption) -> bool {
+    // Schemes are not case-sensitive. ASCII lower case keeps all positions, so `start` is a position in `value` too.
+    let lower = value.to_ascii_lowercase();
     let start = ["http://", "https://"]
         .iter()
         .filter_map(|scheme| lower.find(scheme))
         .min();
     match (start, option) {
         (None, WithheldOption::Model) => false,
-        (start, _) => Url::parse(&text[start.unwrap_or_default()..]).map_or(true, |url| {
+        (start, _) => Url::parse(&value[start.unwrap_or_default()..]).map_or(true, |url| {
             !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some()
         }),
     }
@@ -244,7 +244,7 @@ mod tests {
         Printer::new(Format::Human, Verbosity::Quiet)
     }
 
-    /// Stores these settings in a session, and returns the reopened journal of the session.
+    /// Stores settings in a session, and returns the reopened journal of the session.
     async fn journal(settings: Value) -> Journal {
         let (store, session) = (MemoryJournalStore::new(), "s".parse().unwrap());
         let journal = Journal::create(&store, &session).await.unwrap();
@@ -254,9 +254,9 @@ mod tests {
         Journal::open(&store, &session).await.unwrap()
     }
 
-    fn stored_form(options: &RunOptions) -> Value {
+    fn stored_settings(options: &RunOptions) -> Value {
         let stored = StoredOptions {
-            version: VERSION,
+            version: FORMAT_VERSION,
             project: None,
             withheld: Vec::new(),
             options: options.clone(),
@@ -293,57 +293,58 @@ mod tests {
         }
         let flags: Vec<_> = flags.iter().map(String::as_str).collect();
         let cli_options = options(&flags);
-        let form = stored_form(&cli_options);
-        let restored = restore(RunOptions::default(), &journal(form.clone()).await, printer()).unwrap();
-        assert_eq!(stored_form(&restored), form);
-        let count: usize = form["options"].as_object().unwrap().values().map(count_leaves).sum();
-        assert_eq!(count, flags.len(), "each option is in {form}");
+        let settings = stored_settings(&cli_options);
+        let restored = restore(RunOptions::default(), &journal(settings.clone()).await, printer()).unwrap();
+        assert_eq!(stored_settings(&restored), settings);
+        assert_eq!(count_leaves(&settings["options"]), flags.len(), "{settings}");
     }
 
     fn count_leaves(value: &Value) -> usize {
         match value {
-            Value::Object(fields) if !fields.contains_key("plugin") => fields.values().map(count_leaves).sum(),
+            Value::Object(fields) => fields.values().map(count_leaves).sum(),
             _ => 1,
         }
     }
 
     #[tokio::test]
-    async fn given_options_replace_stored_ones() {
+    async fn options_of_the_command_line_replace_stored_ones() {
         let stored = [
             "--model", "openai:a", "--system", "S", "--mcp", "m.toml", "--calls", "3",
         ];
-        let journal = journal(stored_form(&options(&stored))).await;
-        let continued = |flags: &[&str]| restore(options(flags), &journal, printer()).unwrap();
-        let replaced = continued(&["--model", "openai:b", "--no-mcp"]);
+        let journal = journal(stored_settings(&options(&stored))).await;
+        let restore_with = |flags: &[&str]| restore(options(flags), &journal, printer()).unwrap();
+        let restored = restore_with(&["--model", "openai:b", "--no-mcp"]);
         assert_eq!(
-            (replaced.model.as_deref(), replaced.system.as_deref()),
+            (restored.model.as_deref(), restored.system.as_deref()),
             (Some("openai:b"), Some("S"))
         );
-        assert!(replaced.mcp.files().is_empty() && replaced.mcp.is_set());
-        assert_eq!(continued(&[]).mcp.files().len(), 1);
+        assert!(restored.mcp.files().is_empty() && restored.mcp.is_set());
+        assert_eq!(restore_with(&[]).mcp.files().len(), 1);
     }
 
     // attack: M5
     #[tokio::test]
-    async fn hostile_stored_options_are_refused_as_on_the_command_line() {
-        let of = |options: Value| json!({"version": 1, "options": options});
-        let hostile = [
+    async fn hostile_stored_options_are_refused() {
+        let with_version = |(options, reason): (Value, _)| (json!({"version": 1, "options": options}), reason);
+        let hostile_settings = [
             (json!([]), "version is missing"),
             (json!({"version": 2}), "version 2 is not supported"),
             (json!({"version": 1, "granted": true}), "unknown field `granted`"),
-            (of(json!({"allow_all": true})), "unknown field `allow_all`"),
-            (of(json!({"model": 7})), "invalid type"),
-            (of(json!({"plugins": ["/"]})), "invalid"),
-            (of(json!({"limits": {"nested_depth": 17}})), "17 is not in the range"),
-            (of(json!({"limits": {"wall": "-1s"}})), "is not a span of time"),
-            (of(json!({"model_options": {"max_tokens": 0}})), "0 is not in the range"),
+        ];
+        let hostile_options = [
+            (json!({"allow_all": true}), "unknown field `allow_all`"),
+            (json!({"model": 7}), "invalid type"),
+            (json!({"plugins": ["/"]}), "invalid"),
+            (json!({"limits": {"nested_depth": 17}}), "17 is not in the range"),
+            (json!({"limits": {"wall": "-1s"}}), "is not a span of time"),
+            (json!({"model_options": {"max_tokens": 0}}), "0 is not in the range"),
             (
-                of(json!({"run_limits": {"context_tokens": 999}})),
+                json!({"run_limits": {"context_tokens": 999}}),
                 "999 is not in the range",
             ),
-            (of(json!({"approvals": {"approve": "all"}})), "unknown variant `all`"),
+            (json!({"approvals": {"approve": "all"}}), "unknown variant `all`"),
         ];
-        for (settings, reason) in hostile {
+        for (settings, reason) in hostile_settings.into_iter().chain(hostile_options.map(with_version)) {
             let journal = journal(settings).await;
             let error = restore(RunOptions::default(), &journal, printer()).unwrap_err();
             assert!(error.message.contains(reason), "{reason}: {error}");
@@ -355,9 +356,9 @@ mod tests {
                     .contains("toolwit sessions fork s NEW --at 0")
             );
         }
-        let journal = journal(of(json!({"plugins": {"wasi": {"wasi_p3": true}}}))).await;
+        let journal = journal(json!({"version": 1, "options": {"plugins": {"wasi": {"wasi_p3": true}}}})).await;
         let restored = restore(RunOptions::default(), &journal, printer()).unwrap();
-        assert!(!restored.plugins.wasi.is_wasi3_enabled(), "it must be given again");
+        assert!(!restored.plugins.wasi.is_wasi3_enabled(), "`--wasi-p3` is not restored");
     }
 
     #[test]
@@ -386,15 +387,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn base_url_belongs_to_its_provider() {
-        let form = stored_form(&options(&["--model", "openai:a", "--base-url", "http://localhost:1"]));
-        let journal = journal(form).await;
-        let url = |model: &str| {
-            restore(options(&["--model", model]), &journal, printer())
-                .unwrap()
-                .base_url
-        };
-        assert_eq!(url("openai:b").as_deref(), Some("http://localhost:1"));
-        assert_eq!(url("anthropic:c"), None);
+    async fn stored_base_url_is_not_used_for_another_provider() {
+        let settings = stored_settings(&options(&["--model", "openai:a", "--base-url", "http://localhost:1"]));
+        let journal = journal(settings).await;
+        let restore_with = |model: &str| restore(options(&["--model", model]), &journal, printer()).unwrap();
+        assert_eq!(restore_with("openai:b").base_url.as_deref(), Some("http://localhost:1"));
+        assert_eq!(restore_with("anthropic:c").base_url, None);
     }
 }

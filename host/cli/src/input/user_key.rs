@@ -1,4 +1,4 @@
-//! The key of the user, by which commands recognize files of the same user.
+//! The secret key of the user. With it, commands recognize files that the same user wrote.
 
 use std::fs;
 use std::io;
@@ -13,12 +13,13 @@ use toolwit::tool::file::LockedFile;
 /// Length of the key, in bytes. A SHA-256 digest has the same length.
 const KEY_BYTES: usize = 32;
 
-/// A key that only this user has on this machine. A text with a valid code was written by a command of this user, and
-/// not by another user.
+/// A secret key of the user on this machine. A text with a valid [authentication code](Self::code) was written by a
+/// command of this user, because no other user can read the key.
 pub(crate) struct UserKey(hmac::Key);
 
 impl UserKey {
-    /// Returns the path of the key, which no plugin may access; `None` without a home directory.
+    /// Returns the path of the key file; `None` without a home directory. Plugins cannot access the file, because it is in
+    /// the user's data directory.
     pub(crate) fn path() -> Option<PathBuf> {
         data_path("user.key")
     }
@@ -39,7 +40,7 @@ impl UserKey {
         code.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Returns whether a code is that of a text. Compares in constant time.
+    /// Returns whether `code` is the authentication code of `text`. Compares in constant time.
     pub(crate) fn verifies(&self, text: &str, code: &str) -> bool {
         let bytes: Option<Vec<u8>> = code
             .as_bytes()
@@ -50,7 +51,7 @@ impl UserKey {
     }
 }
 
-/// Reads the key, or creates it. Replaces a key of another length, such as one cut by a full disk.
+/// Reads the key, or creates it. Replaces a key of the wrong length, for example after a full disk truncated the file.
 fn read_or_create(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     if let Some(key) = read(path)? {
         return Ok(key);
@@ -62,12 +63,12 @@ fn read_or_create(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let mut key = [0; KEY_BYTES];
     SystemRandom::new()
         .fill(&mut key)
-        .map_err(|_| io::Error::other("no randomness"))?;
+        .map_err(|_| io::Error::other("the system provides no random numbers"))?;
     file.replace(&key)?;
     Ok(key)
 }
 
-/// Reads the key. Returns `None` if the file does not exist, or if its key has another length.
+/// Reads the key. Returns `None` if the file does not exist, or if its length is not [`KEY_BYTES`].
 fn read(path: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     match fs::read(path) {
         Ok(key) => Ok(key.try_into().ok()),
@@ -98,7 +99,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn key_is_readable_by_its_owner_only() {
+    fn replaced_key_is_readable_by_its_owner_only() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("user.key");

@@ -9,7 +9,8 @@ pub(crate) fn vector_directory() -> Option<VectorDirectory> {
     data_path("vectors").map(VectorDirectory::new)
 }
 
-/// Lets a host search by meaning if there are word vectors. If they cannot be used, logs a warning.
+/// Adds the word vectors to a host, if there are any, so that it searches by meaning. Logs a warning if the vectors
+/// cannot be used.
 pub(crate) fn with_word_vectors(builder: ToolwitBuilder) -> ToolwitBuilder {
     match vector_directory().map(|directory| directory.open()) {
         Some(Ok(Some(vectors))) => builder.embedding_model(vectors),

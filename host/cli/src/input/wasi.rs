@@ -1,4 +1,4 @@
-//! The option for the versions of WASI.
+//! The option that selects the versions of WASI.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,8 @@ impl WasiFlags {
         self.wasi_p3.then(|| "--wasi-p3".to_owned())
     }
 
-    /// Returns the versions that this option, or the accepted configuration of the project, enables.
+    /// Returns the versions that components can import: WASI 0.2, and also WASI 0.3 if this option or the accepted
+    /// configuration of the project enables it.
     pub(crate) fn versions(self) -> Result<WasiVersions, Error> {
         let is_enabled = self.wasi_p3 || ProjectTrust::find()?.is_wasi3_enabled();
         Ok(if is_enabled {

@@ -5,7 +5,7 @@ use std::io;
 use anstyle::Style;
 use terminal_size::{Width, terminal_size_of};
 
-use crate::output::markdown::{Layout, Markdown};
+use crate::output::markdown::{Layout, MarkdownStyler};
 use crate::output::page::FAINT;
 use crate::output::printer::{Printer, Verbosity, write_stderr_text, write_stdout};
 
@@ -27,38 +27,41 @@ pub(crate) enum TextKind {
 /// Prints the text of a model as it arrives.
 pub(crate) struct AnswerStream {
     printer: Printer,
-    /// The text that has not ended yet.
-    open: Option<(TextKind, Markdown)>,
+    /// The text that has not ended yet, with its kind.
+    open_text: Option<(TextKind, MarkdownStyler)>,
 }
 
 impl AnswerStream {
     pub(crate) fn new(printer: Printer) -> Self {
-        Self { printer, open: None }
+        Self {
+            printer,
+            open_text: None,
+        }
     }
 
-    /// Prints a part of a text. A text of another kind begins on a new line. Reasoning is not printed if the verbosity
-    /// is quiet.
+    /// Prints a part of a text. If a text of the other kind is open, ends it first. Reasoning is not printed if the
+    /// verbosity is quiet.
     pub(crate) fn print(&mut self, kind: TextKind, text: &str) {
         if kind == TextKind::Reasoning && self.printer.verbosity() == Verbosity::Quiet {
             return;
         }
-        if self.open.as_ref().is_some_and(|(open, _)| *open != kind) {
+        if self.open_text.as_ref().is_some_and(|(open_kind, _)| *open_kind != kind) {
             self.close();
         }
-        let (_, markdown) = self.open.get_or_insert_with(|| (kind, new_markdown(kind)));
-        write_text(kind, &markdown.push(text));
+        let (_, styler) = self.open_text.get_or_insert_with(|| (kind, new_styler(kind)));
+        write_text(kind, &styler.push(text));
     }
 
-    /// Ends the text.
+    /// Ends the open text, if there is one.
     pub(crate) fn close(&mut self) {
-        if let Some((kind, markdown)) = self.open.take() {
-            write_text(kind, &markdown.finish());
+        if let Some((kind, styler)) = self.open_text.take() {
+            write_text(kind, &styler.finish());
         }
     }
 }
 
-fn new_markdown(kind: TextKind) -> Markdown {
-    let (terminal, base) = match kind {
+fn new_styler(kind: TextKind) -> MarkdownStyler {
+    let (terminal, base_style) = match kind {
         TextKind::Answer => (terminal_size_of(io::stdout()), Style::new()),
         TextKind::Reasoning => (terminal_size_of(io::stderr()), FAINT),
     };
@@ -66,10 +69,10 @@ fn new_markdown(kind: TextKind) -> Markdown {
         columns: usize::from(columns).max(COLUMNS_MIN),
         indent: INDENT,
     });
-    Markdown::new(layout, base)
+    MarkdownStyler::new(layout, base_style)
 }
 
-/// Writes a styled text. A closed output does not end the run.
+/// Writes a styled text. Ignores errors, so that a closed output does not end the run.
 fn write_text(kind: TextKind, text: &str) {
     match kind {
         TextKind::Answer => {

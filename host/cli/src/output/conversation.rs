@@ -36,7 +36,7 @@ pub(crate) fn write_progress(page: &mut Page, text: &str) {
     write_paragraph(page, FAINT, "progress", text);
 }
 
-/// Writes a nested call that has finished. Writes nothing for another event.
+/// Writes a nested call that has finished. Writes nothing for any other event.
 pub(crate) fn write_nested_call(page: &mut Page, event: &Event) {
     if let Event::NestedCallFinished {
         tool,
@@ -47,17 +47,17 @@ pub(crate) fn write_nested_call(page: &mut Page, event: &Event) {
     {
         match error_kind {
             None => write_paragraph(page, FAINT, "  called", &format!("{tool} ({wall_ms} ms)")),
-            Some(kind) => write_paragraph(
+            Some(error_kind) => write_paragraph(
                 page,
                 FAINT,
                 "  called",
-                &format!("{tool}, which failed: {kind} ({wall_ms} ms)"),
+                &format!("{tool}, which failed: {error_kind} ({wall_ms} ms)"),
             ),
         }
     }
 }
 
-/// Writes the calls of a response.
+/// Writes the tool calls of a model's response.
 pub(crate) fn write_calls(page: &mut Page, tool_calls: &[ToolCall]) {
     for ToolCall { name, arguments, .. } in tool_calls {
         let arguments = if arguments.trim() == "{}" { "" } else { arguments };
@@ -73,7 +73,7 @@ pub(crate) fn write_stored_decision(page: &mut Page, denial_reason: Option<&str>
     }
 }
 
-/// Writes an event that is of interest to people. The final answer is written by [`write_answer`].
+/// Writes an event, if it is of interest to people. Does not write the final answer; see [`write_answer`].
 pub(crate) fn write_event(page: &mut Page, event: &Event) {
     match event {
         Event::ModelAnswered {
@@ -109,7 +109,7 @@ pub(crate) fn write_event(page: &mut Page, event: &Event) {
     }
 }
 
-/// Writes an event of a stored conversation that is of interest to people.
+/// Writes an event of a stored conversation, if it is of interest to people.
 pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
     match event {
         Event::TurnStarted {
@@ -144,14 +144,14 @@ pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
                 &format!("{} needs an approval, call {}", question.name, question.id),
             );
         }
-        Event::ApprovalDecided(decided) => write_paragraph(page, FAINT, "answer", &decision_text(decided)),
+        Event::ApprovalDecided(recorded) => write_paragraph(page, FAINT, "answer", &decision_text(recorded)),
         other => write_event(page, other),
     }
 }
 
-/// Describes how a run was resumed.
-fn resume_text(changed: &[ToolName]) -> String {
-    let names: Vec<_> = changed.iter().map(ToolName::as_str).collect();
+/// Describes how a run was resumed. `changed_tools` are the tools that have changed since their last call.
+fn resume_text(changed_tools: &[ToolName]) -> String {
+    let names: Vec<_> = changed_tools.iter().map(ToolName::as_str).collect();
     match names[..] {
         [] => "in another process".to_owned(),
         _ => format!(
@@ -162,21 +162,21 @@ fn resume_text(changed: &[ToolName]) -> String {
 }
 
 /// Describes a decision about a call.
-fn decision_text(decided: &RecordedApprovalDecision) -> String {
-    let decision = match decided.decision {
+fn decision_text(recorded: &RecordedApprovalDecision) -> String {
+    let decision = match recorded.decision {
         ApprovalDecision::Approved => "allowed",
         ApprovalDecision::Edited => "allowed with other arguments",
         ApprovalDecision::Denied => "denied",
         ApprovalDecision::Cancelled => "cancelled",
         _ => "not answered",
     };
-    let basis = match decided.basis {
+    let basis = match recorded.basis {
         ApprovalBasis::Stored => "by another process, ",
         ApprovalBasis::Memory => "by an earlier answer, ",
         ApprovalBasis::Policy => "by the policy, ",
         _ => "",
     };
-    format!("{decision}, {basis}call {}", decided.id)
+    format!("{decision}, {basis}call {}", recorded.id)
 }
 
 fn write_tools(page: &mut Page, label: &str, names: &[ToolName]) {
@@ -184,7 +184,7 @@ fn write_tools(page: &mut Page, label: &str, names: &[ToolName]) {
     write_paragraph(page, WARN, label, &names.join(" "));
 }
 
-/// Writes a label and a text, wrapped between words.
+/// Writes a label and, next to it, a text that is wrapped between words.
 fn write_paragraph(page: &mut Page, style: Style, label: &str, text: &str) {
     page.styled(style, label)
         .indent(LABEL_COLUMNS.saturating_sub(label.len()));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn finished_nested_call_is_written() {
+    fn nested_call_is_written_with_its_error() {
         let text = |kind| {
             let mut page = Page::new();
             let event = Event::NestedCallFinished {
@@ -257,8 +257,8 @@ mod tests {
 
     #[test]
     fn long_result_is_cut_between_characters() {
-        let shown = excerpt(&"é".repeat(EXCERPT_CHARS_MAX + 1));
-        assert_eq!(shown.chars().count(), EXCERPT_CHARS_MAX + 1);
-        assert!(shown.ends_with('…'));
+        let text = excerpt(&"é".repeat(EXCERPT_CHARS_MAX + 1));
+        assert_eq!(text.chars().count(), EXCERPT_CHARS_MAX + 1);
+        assert!(text.ends_with('…'));
     }
 }

@@ -40,8 +40,8 @@ pub(crate) fn write_definition(page: &mut Page, definition: &ToolDefinition, eff
     page.title("Result");
     match &definition.output_schema {
         Some(output) => {
-            page.indent(2).text(schema::phrase(output)).end();
-            schema::write_docs(page, output, 4);
+            page.indent(2).text(schema::describe(output)).end();
+            schema::write_descriptions(page, output, 4);
             if let Some(object) = schema::object_within(output) {
                 schema::write_properties(page, object, 4);
             }
@@ -52,19 +52,19 @@ pub(crate) fn write_definition(page: &mut Page, definition: &ToolDefinition, eff
     }
 }
 
-/// Writes a signature, such as ``search_customer(name: string, limit?: integer (0 to 9)) → entity `customer` ``. An
-/// entity is shown with the name of its type.
+/// Writes a signature, such as ``search_customer(name: string, limit?: integer (0 to 9)) → entity `customer` ``. Shows an
+/// entity by the name of its type, and omits a result that is always null.
 fn write_signature(page: &mut Page, definition: &ToolDefinition, indent: usize) {
     page.indent(indent).styled(NAME, definition.name()).text("(");
     let required_names = definition.input_schema["required"].as_array();
     if let Some(properties) = definition.input_schema["properties"].as_object() {
         for (index, (name, property)) in properties.iter().enumerate() {
-            let is_required = required_names.is_some_and(|names| names.iter().any(|other| other == name));
+            let is_required = required_names.is_some_and(|names| names.iter().any(|required| required == name));
             let separator = if index > 0 { ", " } else { "" };
             let mark = if is_required { "" } else { "?" };
             page.text(format_args!(
                 "{separator}{name}{mark}: {}",
-                schema::phrase_of_property(property, is_required)
+                schema::describe_property(property, is_required)
             ));
         }
     }
@@ -74,7 +74,7 @@ fn write_signature(page: &mut Page, definition: &ToolDefinition, indent: usize) 
         .as_deref()
         .filter(|output| output["type"] != "null")
     {
-        page.text(" → ").text(schema::phrase(output));
+        page.text(" → ").text(schema::describe(output));
     }
     page.end();
 }

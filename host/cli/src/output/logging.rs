@@ -12,8 +12,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::printer::{Verbosity, write_stderr};
 
-/// Starts logging at the level of the verbosity. Dependencies log less than the library: warnings and errors at most.
-/// `telemetry` collects spans.
+/// Starts logging. The verbosity selects the level of the library's log. Dependencies log warnings and errors at most.
+/// The layer `telemetry` collects spans.
 pub(crate) fn start(verbosity: Verbosity, telemetry: impl Layer<Registry> + Send + Sync) {
     let (library_level, dependency_level) = match verbosity {
         Verbosity::Quiet => (LevelFilter::ERROR, LevelFilter::OFF),
@@ -24,14 +24,15 @@ pub(crate) fn start(verbosity: Verbosity, telemetry: impl Layer<Registry> + Send
     let filter = Targets::new()
         .with_target("toolwit", library_level)
         .with_default(dependency_level);
-    // Fails only if a logger is already set. That logger is then used.
+    // Fails only if the process already has a logger, which then stays in use.
     let _ = tracing_subscriber::registry()
         .with(telemetry)
         .with(LogLines.with_filter(filter))
         .try_init();
 }
 
-/// Prints each event through a [`Page`], which makes the names and paths in it safe to print. Plugins can choose them.
+/// Prints each event on a line. An event can contain names and paths that a plugin chose. A [`Page`] makes them safe to
+/// print.
 struct LogLines;
 
 impl<S: Subscriber> Layer<S> for LogLines {
@@ -52,15 +53,15 @@ fn log_line(event: &Event<'_>) -> Page {
     };
     let mut page = Page::new();
     page.styled(style, format_args!("{level:>5}")).text(" ");
-    page.text(fields.message).text(fields.others).end();
+    page.text(fields.message).text(fields.named_fields).end();
     page
 }
 
-/// The fields of an event: its message, and the others as ` name=value`.
+/// The fields of an event: its message, and its other fields in the form ` name=value`.
 #[derive(Default)]
 struct Fields {
     message: String,
-    others: String,
+    named_fields: String,
 }
 
 impl Visit for Fields {
@@ -68,7 +69,7 @@ impl Visit for Fields {
         // Writing to a string cannot fail.
         let _: fmt::Result = match field.name() {
             "message" => write!(self.message, "{value:?}"),
-            name => write!(self.others, " {name}={value:?}"),
+            name => write!(self.named_fields, " {name}={value:?}"),
         };
     }
 }

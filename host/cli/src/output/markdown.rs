@@ -1,4 +1,4 @@
-//! Markdown of a model, styled while it arrives.
+//! Styles for the Markdown of a model, while it arrives.
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
@@ -19,33 +19,34 @@ pub(crate) struct Layout {
 /// A styler for a Markdown text that arrives in pieces. Headings, code and bold text have their own styles. The
 /// markers, such as `#` and `**`, are printed too.
 ///
-/// With a layout, the text is wrapped and each line is indented, so that no text of a model begins a line like one of
-/// the host. Control and invisible characters are removed.
+/// With a layout, the text is wrapped and each line is indented, so that no line of a model looks like a line of the host.
+/// Control and invisible characters are removed.
 #[derive(Debug, Default)]
-pub(crate) struct Markdown {
+pub(crate) struct MarkdownStyler {
     layout: Option<Layout>,
-    base: Style,
+    /// The style of text that is not a heading, code or bold.
+    base_style: Style,
     /// The word that has not ended yet.
     word: String,
-    /// The number of columns that the current line has so far, with its indentation.
+    /// The width of the current output line so far, with its indentation, in columns.
     column: usize,
-    /// Whether the current line has a word.
+    /// Whether the current line of the Markdown text, which can be wrapped into several output lines, has a word.
     has_words: bool,
     /// Whether the text is inside a fenced code block.
     is_fenced: bool,
-    /// Whether the current line begins or ends a fenced code block.
+    /// Whether the current line of the Markdown text begins or ends a fenced code block.
     is_fence_line: bool,
     is_heading: bool,
     is_bold: bool,
-    is_code: bool,
+    is_inline_code: bool,
 }
 
-impl Markdown {
+impl MarkdownStyler {
     /// Creates a styler for a new text. Without a layout, lines are neither wrapped nor indented.
-    pub(crate) fn new(layout: Option<Layout>, base: Style) -> Self {
+    pub(crate) fn new(layout: Option<Layout>, base_style: Style) -> Self {
         Self {
             layout,
-            base,
+            base_style,
             ..Self::default()
         }
     }
@@ -59,8 +60,8 @@ impl Markdown {
                     self.write_word(&mut out);
                     self.end_line(&mut out);
                 }
-                // The check for printable characters removes other line breaks and control characters, which can be
-                // whitespace too.
+                // Some control characters are whitespace, such as carriage return. They are not printable, and are
+                // removed.
                 c if c.is_whitespace() && is_printable(c) => {
                     self.write_word(&mut out);
                     self.write_space(&mut out, c);
@@ -94,13 +95,13 @@ impl Markdown {
         self.is_fence_line = false;
         self.is_heading = false;
         self.is_bold = false;
-        self.is_code = false;
+        self.is_inline_code = false;
     }
 
     fn write_space(&mut self, out: &mut String, c: char) {
         match self.layout {
             None => {
-                // Other whitespace characters would break the line or move the cursor.
+                // Other whitespace, such as a no-break space, becomes a space.
                 out.push(if c == '\t' { c } else { ' ' });
                 self.column += 1;
             }
@@ -136,26 +137,26 @@ impl Markdown {
             .layout
             .is_some_and(|layout| self.column > layout.indent && self.column + width > layout.columns)
         {
-            self.wrap(out);
+            self.break_line(out);
         }
         self.indent(out);
         let mut characters = word.chars().peekable();
         while let Some(c) = characters.next() {
             let is_literal = self.is_fenced || self.is_fence_line;
             let is_code_marker = c == '`' && !is_literal;
-            let is_bold_marker = c == '*' && characters.peek() == Some(&'*') && !is_literal && !self.is_code;
-            // A marker has the style of the text that it marks, at both ends.
+            let is_bold_marker = c == '*' && characters.peek() == Some(&'*') && !is_literal && !self.is_inline_code;
+            // Both backticks have the style of code. The closing `**` is bold, the opening `**` is not.
             let style = if is_code_marker { NAME } else { self.style() };
             self.write_char(out, style, c);
             if is_bold_marker && let Some(second) = characters.next() {
                 self.write_char(out, style, second);
                 self.is_bold = !self.is_bold;
             }
-            self.is_code ^= is_code_marker;
+            self.is_inline_code ^= is_code_marker;
         }
     }
 
-    /// Recognises a fence or a heading by the first word of a line.
+    /// Recognises a code fence or a heading by the first word of a line of the Markdown text.
     fn begin_block(&mut self, word: &str) {
         if word.starts_with("```") {
             self.is_fenced = !self.is_fenced;
@@ -168,12 +169,12 @@ impl Markdown {
     fn style(&self) -> Style {
         if self.is_fence_line {
             FAINT
-        } else if self.is_fenced || self.is_code {
+        } else if self.is_fenced || self.is_inline_code {
             NAME
         } else if self.is_heading || self.is_bold {
             TITLE
         } else {
-            self.base
+            self.base_style
         }
     }
 
@@ -183,7 +184,7 @@ impl Markdown {
             .layout
             .is_some_and(|layout| self.column + width > layout.columns && self.column > layout.indent)
         {
-            self.wrap(out);
+            self.break_line(out);
             self.indent(out);
         }
         if style == Style::new() {
@@ -191,11 +192,11 @@ impl Markdown {
         } else {
             out.push_str(&format!("{style}{c}{style:#}"));
         }
-        // A character without width also begins the line, so that `indent` does not run again.
+        // A character without width counts as one column at the start of a line. Otherwise, `indent` would run again.
         self.column += width.max(usize::from(self.column == 0));
     }
 
-    fn wrap(&mut self, out: &mut String) {
+    fn break_line(&mut self, out: &mut String) {
         out.push('\n');
         self.column = 0;
     }
@@ -205,47 +206,47 @@ impl Markdown {
 mod tests {
     use super::*;
 
-    fn plain(text: &str) -> String {
+    fn without_styles(text: &str) -> String {
         anstream::adapter::strip_str(text).to_string()
     }
 
-    fn streamed(layout: Option<Layout>, pieces: &[&str]) -> String {
-        let mut markdown = Markdown::new(layout, Style::new());
-        let mut out: String = pieces.iter().map(|piece| markdown.push(piece)).collect();
-        out.push_str(&markdown.finish());
+    fn style_pieces(layout: Option<Layout>, pieces: &[&str]) -> String {
+        let mut styler = MarkdownStyler::new(layout, Style::new());
+        let mut out: String = pieces.iter().map(|piece| styler.push(piece)).collect();
+        out.push_str(&styler.finish());
         out
     }
 
     #[test]
     fn styles_do_not_change_the_text() {
         let text = "# Title\n\nA **bold** word, `code` and\n```rust\nlet a = **b;\n```\n- item\tend";
-        let whole = streamed(None, &[text]);
-        assert_eq!(plain(&whole), format!("{text}\n"));
+        let styled = style_pieces(None, &[text]);
+        assert_eq!(without_styles(&styled), format!("{text}\n"));
         let pieces: Vec<String> = text.chars().map(String::from).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
-        assert_eq!(streamed(None, &pieces), whole);
-        assert!(whole.contains(&format!("{TITLE}b{TITLE:#}")) && whole.contains(&format!("{NAME}c{NAME:#}")));
+        assert_eq!(style_pieces(None, &pieces), styled);
+        assert!(styled.contains(&format!("{TITLE}b{TITLE:#}")) && styled.contains(&format!("{NAME}c{NAME:#}")));
     }
 
     #[test]
     fn complete_words_are_printed_at_once() {
-        let mut markdown = Markdown::new(None, Style::new());
-        assert_eq!(markdown.push("Hello wor"), "Hello ");
-        assert_eq!(markdown.push("ld.\nA"), "world.\n");
-        assert_eq!(markdown.finish(), "A\n");
+        let mut styler = MarkdownStyler::new(None, Style::new());
+        assert_eq!(styler.push("Hello wor"), "Hello ");
+        assert_eq!(styler.push("ld.\nA"), "world.\n");
+        assert_eq!(styler.finish(), "A\n");
     }
 
     // attack: J9
     #[test]
     fn text_of_a_model_has_no_control_characters_in_a_pipe() {
         let hostile = "answer\rerror: forged\u{b}a\u{c}b\u{85}c\u{2028}d\u{2029}e\u{3000}f\tg\n";
-        let out = plain(&streamed(None, &[hostile]));
+        let out = without_styles(&style_pieces(None, &[hostile]));
         assert_eq!(out, "answererror: forgedabcde f\tg\n");
     }
 
     // attack: C21, J3
     #[test]
-    fn text_of_a_model_begins_no_line_and_controls_no_terminal() {
+    fn text_of_a_model_cannot_begin_a_line_or_control_the_terminal() {
         let layout = Layout { columns: 20, indent: 2 };
         let padded = format!("{} error: fake", "x".repeat(19));
         let hostile = [
@@ -254,7 +255,7 @@ mod tests {
             &"é".repeat(500),
             "\u{2028}host",
         ];
-        let out = plain(&streamed(Some(layout), &hostile));
+        let out = without_styles(&style_pieces(Some(layout), &hostile));
         assert!(!out.contains(['\x1b', '\u{202e}', '\r', '\u{2028}']), "{out}");
         for line in out.lines() {
             assert!(line.is_empty() || line.starts_with("  "), "{line:?}");

@@ -3,6 +3,7 @@
 pub(crate) mod answer_stream;
 pub(crate) mod conversation;
 pub(crate) mod definition;
+pub(crate) mod flags;
 pub(crate) mod logging;
 pub(crate) mod markdown;
 pub(crate) mod package;

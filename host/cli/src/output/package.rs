@@ -13,8 +13,8 @@ use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
 use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin, SkippedExport};
 use toolwit::tool::ToolDefinition;
 
-/// The document `{"name", "path", "digest", "version", "tier", "status", "reason", "code", "tools", "methods",
-/// "skipped"}`. Also has `wit_problem`, if the WIT file is not used.
+/// The document `{"name", "path", "digest", "version", "tier", "status", "reason", "wit_problem"?, "code", "tools",
+/// "methods", "skipped"}`.
 #[derive(Debug, Serialize)]
 pub(crate) struct PackageDocument<'a> {
     name: &'a str,
@@ -23,6 +23,7 @@ pub(crate) struct PackageDocument<'a> {
     version: Option<&'a str>,
     tier: Tier,
     status: Status,
+    /// The reason why the package is not ready.
     reason: Option<Cow<'a, str>>,
     /// The reason why the WIT file next to the component is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,21 +41,21 @@ pub(crate) struct PackageDocument<'a> {
 #[serde(rename_all = "kebab-case")]
 enum Status {
     Ready,
-    /// The dynamic tools of the package have not been discovered, or are unusable.
+    /// The dynamic tools of the package have not been discovered yet, or their discovery failed.
     Undiscovered,
     Broken,
 }
 
 impl<'a> PackageDocument<'a> {
     /// Describes a package of a plugin directory.
-    pub(crate) fn of(package: &'a Package, code: &CodeStates) -> Self {
+    pub(crate) fn of(package: &'a Package, code_states: &CodeStates) -> Self {
         let inspection = package.plugin().map(|plugin| &**plugin.inspection());
         let manifest = package.manifest.as_deref();
         let document = Self::new(&package.name, &package.path, inspection, manifest, package.reason());
         Self {
             code: package
                 .plugin()
-                .map_or(CompileStatus::NotStarted.word(), |plugin| code.of(plugin)),
+                .map_or(CompileStatus::NotStarted.word(), |plugin| code_states.of_plugin(plugin)),
             reason: match package.discovery_error() {
                 Some(error) => Some(Cow::Owned(error.message.clone())),
                 None => document.reason,
@@ -63,15 +64,15 @@ impl<'a> PackageDocument<'a> {
         }
     }
 
-    /// Describes a component. `reason` is the error that makes it unusable.
+    /// Describes a component. `error` is the reason why it is broken; `None` if it is usable.
     pub(crate) fn new(
         name: &'a str,
         path: &Path,
         inspection: Option<&'a Inspection>,
         manifest: Option<&'a Manifest>,
-        reason: Option<&'a Error>,
+        error: Option<&'a Error>,
     ) -> Self {
-        let (status, reason) = match (reason, inspection) {
+        let (status, reason) = match (error, inspection) {
             (Some(error), _) => (Status::Broken, Some(Cow::Borrowed(error.message.as_str()))),
             (None, Some(inspection)) if inspection.dynamic_tools_state().is_undiscovered() => {
                 (Status::Undiscovered, Some(Cow::Borrowed(TOOLS_NOT_DISCOVERED)))
@@ -101,23 +102,23 @@ impl<'a> PackageDocument<'a> {
     }
 }
 
-/// Returns the methods of the entities of a component.
+/// Returns the methods of the entity types of a component.
 pub(crate) fn methods(inspection: &Inspection) -> impl Iterator<Item = &ToolDefinition> {
-    inspection.entities.iter().flat_map(|entity| &entity.methods)
+    inspection.entities.iter().flat_map(|entity_type| &entity_type.methods)
 }
 
-/// Maximum number of exports that explain why a component has no tools.
-const REASONS_MAX: usize = 3;
+/// Maximum number of skipped exports that [`reasons_for_no_tools`] lists.
+const LISTED_EXPORTS_MAX: usize = 3;
 
 /// Returns the reasons why a component has no tools.
-pub(crate) fn reasons_without_tools(inspection: &Inspection) -> Vec<String> {
+pub(crate) fn reasons_for_no_tools(inspection: &Inspection) -> Vec<String> {
     if !inspection.entities.is_empty() {
         return vec!["no function returns one of its entities".to_owned()];
     }
     let mut skipped = inspection.skipped_exports_of_author();
     let mut reasons: Vec<_> = skipped
         .by_ref()
-        .take(REASONS_MAX)
+        .take(LISTED_EXPORTS_MAX)
         .map(|skipped| format!("it exports `{}`: {}", skipped.export, skipped.reason))
         .collect();
     match skipped.count() {
@@ -131,12 +132,12 @@ pub(crate) fn reasons_without_tools(inspection: &Inspection) -> Vec<String> {
     reasons
 }
 
-/// Returns the warning that the WIT file next to a component is not used.
+/// Returns the warning that the WIT file of a plugin is not used.
 pub(crate) fn wit_warning(plugin: &str, problem: &str) -> String {
     format!("`{plugin}.wit` is not used: {problem}")
 }
 
-/// Finds the state of the compiled code of a component, in its loaded plugin or in the code cache.
+/// Finds the state of a component's compiled code, in the loaded plugin or in the code cache.
 pub(crate) struct CodeStates {
     cached_digests: BTreeSet<String>,
 }
@@ -147,9 +148,9 @@ impl CodeStates {
     }
 
     pub(crate) fn in_cache(cache: Option<&CodeCache>) -> Self {
-        let cached = cache.and_then(|cache| cache.digests().ok());
+        let digests = cache.and_then(|cache| cache.digests().ok());
         Self {
-            cached_digests: cached.unwrap_or_default(),
+            cached_digests: digests.unwrap_or_default(),
         }
     }
 
@@ -162,7 +163,8 @@ impl CodeStates {
         }
     }
 
-    fn of(&self, plugin: &Plugin) -> &'static str {
+    /// Returns the state of the compiled code of a plugin. If the plugin has not been compiled, looks in the code cache.
+    fn of_plugin(&self, plugin: &Plugin) -> &'static str {
         match plugin.compile_status() {
             CompileStatus::NotStarted => self.of_digest(plugin.digest()),
             status => status.word(),

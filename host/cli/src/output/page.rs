@@ -19,18 +19,18 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 /// Warnings.
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Maximum length of one added text, in characters. It suffices for every path and every tool description.
+/// Maximum length of one added text, in characters. The longest tool description fits.
 const TEXT_CHARS_MAX: usize = 8_192;
 
-/// Indentation of the further lines of an added text, in columns.
+/// Indentation of the second and later lines of an added text, in addition to that of the first line, in columns.
 const CONTINUATION_COLUMNS: usize = 4;
 
 /// Text under construction.
 ///
-/// Only the page begins lines. An added text may come from a plugin, a model or a file: its control and invisible
-/// characters are removed, its length is limited unless it is a [`block`](Self::block), and its further lines are
-/// indented more than its first line. So it cannot control the terminal or forge a line of the host. The page adds
-/// colours itself. The printer removes them if the output is not a terminal.
+/// An added text may come from a plugin, a model or a file. The page removes its control and invisible characters, limits
+/// its length unless it is a [`block`](Self::block), and indents its later lines more than its first line. So the text
+/// cannot control the terminal or forge a line of the host. The page adds colours itself. The printer removes them if the
+/// output is not a terminal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page(String);
 
@@ -41,45 +41,47 @@ impl Page {
 
     /// Adds text.
     pub(crate) fn text(&mut self, text: impl Display) -> &mut Self {
-        let text = self.to_inline(&text.to_string(), TEXT_CHARS_MAX);
+        let text = self.sanitize(&text.to_string(), TEXT_CHARS_MAX);
         self.0.push_str(&text);
         self
     }
 
     /// Adds text in a style.
     pub(crate) fn styled(&mut self, style: Style, text: impl Display) -> &mut Self {
-        let text = self.to_inline(&text.to_string(), TEXT_CHARS_MAX);
-        self.push(style, &text)
+        let text = self.sanitize(&text.to_string(), TEXT_CHARS_MAX);
+        self.push_styled(style, &text)
     }
 
-    fn push(&mut self, style: Style, inline: &str) -> &mut Self {
+    /// Adds a sanitized text in a style.
+    fn push_styled(&mut self, style: Style, sanitized_text: &str) -> &mut Self {
         // Writing to a string cannot fail.
-        let _ = write!(self.0, "{style}{inline}{style:#}");
+        let _ = write!(self.0, "{style}{sanitized_text}{style:#}");
         self
     }
 
-    /// Returns text in the form in which it can be added to the current line.
-    fn to_inline(&self, text: &str, chars_max: usize) -> String {
+    /// Returns a text that can safely be added to the current line: with printable characters only, later lines indented,
+    /// and at most `chars_max` characters.
+    fn sanitize(&self, text: &str, chars_max: usize) -> String {
         let line = self.0.rsplit('\n').next().unwrap_or_default();
         let indent = line.len() - line.trim_start_matches(' ').len() + CONTINUATION_COLUMNS;
-        let mut inline = String::with_capacity(text.len().min(chars_max));
+        let mut sanitized = String::with_capacity(text.len().min(chars_max));
         let printable = text.trim_end_matches(['\r', '\n']).chars().filter(|c| is_printable(*c));
         for (count, c) in printable.enumerate() {
             match c {
                 _ if count == chars_max => {
-                    inline.push('…');
+                    sanitized.push('…');
                     break;
                 }
                 '\n' => {
-                    inline.push('\n');
-                    inline.extend(std::iter::repeat_n(' ', indent));
+                    sanitized.push('\n');
+                    sanitized.extend(std::iter::repeat_n(' ', indent));
                 }
-                // The width of a tab depends on its position, and an unusual space prevents the wrapping of a line.
-                c if c.is_whitespace() => inline.push(' '),
-                c => inline.push(c),
+                // The width of a tab depends on its position, and a line cannot be wrapped at an unusual space.
+                c if c.is_whitespace() => sanitized.push(' '),
+                c => sanitized.push(c),
             }
         }
-        inline
+        sanitized
     }
 
     /// Ends the line.
@@ -93,8 +95,8 @@ impl Page {
         for line in text.lines() {
             if !line.trim().is_empty() {
                 self.indent(indent);
-                let line = self.to_inline(line.trim_end(), usize::MAX);
-                self.push(style, &line);
+                let line = self.sanitize(line.trim_end(), usize::MAX);
+                self.push_styled(style, &line);
             }
             self.end();
         }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::Failure;
-use crate::hint::{denied_access_hint, exceeded_limit, with_command};
+use crate::hint::{denied_access_hint, exceeded_limit, with_fixing_hint};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::wrap::wrap;
 use toolwit::limits::{Amount, Limit};
@@ -41,8 +41,8 @@ pub(crate) enum Verbosity {
     Debug,
 }
 
-/// Prints for all commands. By default, colours are used on terminals only. `CLICOLOR_FORCE` in the environment enables
-/// them for pipes and files too, and `NO_COLOR` disables them.
+/// Prints the output of all commands. By default, colours are used on terminals only. `CLICOLOR_FORCE` in the environment
+/// enables them for pipes and files too, and `NO_COLOR` disables them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Printer {
     format: Format,
@@ -86,8 +86,8 @@ impl Printer {
         write_stdout(&for_terminal(text, terminal_size_of(io::stdout())))
     }
 
-    /// Prints text for programs to standard output.
-    pub(crate) fn text(self, text: &str) -> Result<(), Failure> {
+    /// Prints text for programs to standard output, unchanged.
+    pub(crate) fn raw_text(self, text: &str) -> Result<(), Failure> {
         write_stdout(text)
     }
 
@@ -100,14 +100,14 @@ impl Printer {
         write_stdout(&(escape_controls(&text) + "\n"))
     }
 
-    /// Prints to standard error, unless the verbosity is quiet.
+    /// Prints a page to standard error, unless the verbosity is quiet.
     pub(crate) fn message(self, page: &Page) {
         if self.verbosity >= Verbosity::Normal {
             write_stderr(page);
         }
     }
 
-    /// Prints to standard error if the verbosity is at least verbose.
+    /// Prints a page to standard error, if the verbosity is at least verbose.
     pub(crate) fn detail(self, page: &Page) {
         if self.verbosity >= Verbosity::Verbose {
             write_stderr(page);
@@ -128,9 +128,9 @@ impl Printer {
         self.message(&page);
     }
 
-    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint about how to allow the
+    /// Prints a `denied:` line for each access that the host denied to a plugin, with a hint that shows how to allow the
     /// access.
-    pub(crate) fn print_denied(self, denied: &[DeniedAccess]) {
+    pub(crate) fn print_denied_accesses(self, denied: &[DeniedAccess]) {
         let mut page = Page::new();
         for access in denied {
             let line = format!("{}: {}: {}", access.plugin, access.access, access.reason);
@@ -146,26 +146,26 @@ impl Printer {
     /// Reports the error that ended the command: as text on standard error, or as the JSON document on standard output.
     pub(crate) fn report_error(self, error: &Error) -> Result<(), Failure> {
         if self.format == Format::Json {
-            return self.document(&json!({ "ok": false, "error": with_command(error).as_ref() }));
+            return self.document(&json!({ "ok": false, "error": with_fixing_hint(error).as_ref() }));
         }
         self.print_error(error);
         Ok(())
     }
 
-    /// Prints an error to standard error: message, limit, causes if verbose, and hint.
+    /// Prints an error to standard error: its message, its limit, its hint, and if verbose also its causes.
     pub(crate) fn print_error(self, error: &Error) {
-        let error = with_command(error);
+        let error = with_fixing_hint(error);
         let error = error.as_ref();
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").text(error).end();
         if let Some(ExceededLimit { limit, max, used, .. }) = &error.limit {
-            let entry = exceeded_limit(error);
-            let option = entry
+            let definition = exceeded_limit(error);
+            let option = definition
                 .as_ref()
                 .and_then(Limit::flag)
                 .map(|option| format!(" (`{option}`)"));
             let option = option.unwrap_or_default();
-            let [max, used] = [*max, *used].map(|amount| in_unit(amount, entry.as_ref()));
+            let [max, used] = [*max, *used].map(|amount| with_unit(amount, definition.as_ref()));
             page.styled(
                 FAINT,
                 format_args!("limit: {limit}{option} is {max}, used or requested: {used}"),
@@ -191,8 +191,8 @@ impl Printer {
     }
 }
 
-/// Formats an amount of an error, in the unit of the limit that the error reports.
-fn in_unit(amount: u64, limit: Option<&Limit>) -> Amount {
+/// Returns an amount with the unit of a limit. Without a limit, the amount is a count.
+fn with_unit(amount: u64, limit: Option<&Limit>) -> Amount {
     match limit.map(|limit| limit.default) {
         Some(Amount::Bytes(_)) => Amount::Bytes(amount),
         Some(Amount::Time(_)) => Amount::Time(Duration::from_millis(amount)),
@@ -200,7 +200,7 @@ fn in_unit(amount: u64, limit: Option<&Limit>) -> Amount {
     }
 }
 
-/// Writes to standard output, with or without colours as [`Printer`] describes.
+/// Writes text to standard output. [`Printer`] describes when colours are used.
 pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::AutoStream::auto(io::stdout().lock());
     stdout
@@ -209,12 +209,12 @@ pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
         .map_err(Failure::Output)
 }
 
-/// Writes to standard error. A failure is ignored, because there is nowhere left to report it.
+/// Writes a page to standard error. Ignores errors, because there is no other output to report them.
 pub(crate) fn write_stderr(page: &Page) {
     write_stderr_text(&for_terminal(page.to_string(), terminal_size_of(io::stderr())));
 }
 
-/// Writes text to standard error that is already styled and wrapped.
+/// Writes styled and wrapped text to standard error. Ignores errors, as [`write_stderr`] does.
 pub(crate) fn write_stderr_text(text: &str) {
     let mut stderr = anstream::AutoStream::auto(io::stderr().lock());
     let _ = stderr.write_all(text.as_bytes());
@@ -228,9 +228,8 @@ fn for_terminal(text: String, terminal: Option<(Width, Height)>) -> String {
     }
 }
 
-/// Escapes the control and invisible characters that JSON permits unescaped and a terminal may act on.
-///
-/// These characters occur only inside strings, where an escape has the same value.
+/// Escapes the control and invisible characters in a JSON text, because a terminal may act on them. JSON permits some of
+/// them unescaped, but only in strings, where an escape sequence has the same value.
 pub(crate) fn escape_controls(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {

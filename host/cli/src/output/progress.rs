@@ -1,4 +1,4 @@
-//! Progress of long work, on a terminal.
+//! A spinner that shows the progress of long work on a terminal.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +9,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::output::printer::{Printer, Verbosity};
 use toolwit::tool::text::printable;
 
-/// Delay before progress is shown. A spinner for shorter work would only flicker.
+/// Delay before the spinner is shown. A spinner for shorter work would only flicker.
 const DELAY: Duration = Duration::from_millis(150);
 
-/// Maximum length of the text, in characters, so that the line fits on a terminal and can be removed.
+/// Maximum length of the text, in characters. A line that is wider than the terminal could not be removed.
 const TEXT_CHARS_MAX: usize = 60;
 
+/// Time between two frames of the spinner.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs the work, and shows a spinner with the text if the work takes long. The spinner appears only on a terminal, and
@@ -33,7 +34,7 @@ pub(crate) async fn with_spinner<T>(printer: Printer, text: &str, work: impl Fut
 /// A progress line, which is removed on drop.
 pub(crate) struct Spinner {
     bar: ProgressBar,
-    /// Whether something else uses the terminal, such as a question.
+    /// Whether the line is not shown because other output uses the terminal, such as a question.
     is_paused: AtomicBool,
 }
 
@@ -82,13 +83,14 @@ impl Spinner {
         self.bar.finish_and_clear();
     }
 
-    /// Pauses the line, which removes it, or continues it.
+    /// Pauses or continues the line. A paused line is not shown. A continued line counts its time from zero again.
     pub(crate) fn set_paused(&self, is_paused: bool) {
         self.is_paused.store(is_paused, Ordering::Relaxed);
         if is_paused {
             self.bar.finish_and_clear();
         } else {
             self.bar.reset();
+            self.bar.enable_steady_tick(TICK_INTERVAL);
         }
     }
 

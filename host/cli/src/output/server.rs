@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::hint::with_command;
+use crate::hint::with_fixing_hint;
 use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use toolwit::agent::ToolSource;
 use toolwit::mcp::{McpServer, ServerEndpoint};
@@ -15,19 +15,21 @@ pub(crate) struct ServerDocument {
     /// The program that is started, or the URL that is contacted.
     endpoint: String,
     status: Status,
+    /// The revision of MCP that the server speaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
+    /// The reason why the server is unreachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     suggestion: Option<String>,
     tools: Vec<ToolDefinition>,
     /// The tools of the server that the client withholds, with the reasons.
-    withheld: Vec<WithheldDocument>,
+    withheld: Vec<WithheldToolDocument>,
 }
 
 #[derive(Debug, Serialize)]
-struct WithheldDocument {
+struct WithheldToolDocument {
     name: String,
     reason: String,
 }
@@ -41,7 +43,7 @@ enum Status {
 }
 
 impl ServerDocument {
-    /// Describes a server from its configuration alone.
+    /// Describes a server by its configuration, without contacting the server.
     pub(crate) fn not_contacted(server: &McpServer) -> Self {
         let endpoint = match &server.config().endpoint {
             ServerEndpoint::Process(process) => format!("process {}", process.program),
@@ -64,22 +66,22 @@ impl ServerDocument {
     pub(crate) async fn contact(server: &McpServer) -> Self {
         let mut document = Self::not_contacted(server);
         let context = ToolContext::new();
-        let contact = async { Ok((server.report(&context).await?, server.tools(&context).await?)) };
-        let report: Result<_, toolwit::Error> = contact.await;
-        match report {
+        let report_and_tools = async { Ok((server.report(&context).await?, server.tools(&context).await?)) };
+        let result: Result<_, toolwit::Error> = report_and_tools.await;
+        match result {
             Ok((report, tools)) => {
                 document.status = Status::Ready;
                 document.revision = Some(report.revision);
                 document.tools = tools.iter().map(|tool| tool.definition().clone()).collect();
                 let withheld = report.withheld.into_iter();
                 document.withheld = withheld
-                    .map(|(name, reason)| WithheldDocument { name, reason })
+                    .map(|(name, reason)| WithheldToolDocument { name, reason })
                     .collect();
             }
             Err(error) => {
                 document.status = Status::Unreachable;
                 document.reason = Some(error.message.clone());
-                document.suggestion.clone_from(&with_command(&error).suggestion);
+                document.suggestion.clone_from(&with_fixing_hint(&error).suggestion);
             }
         }
         document

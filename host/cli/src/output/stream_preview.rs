@@ -2,7 +2,7 @@
 
 /// Maximum length of the preview, in characters. It fits on a line of a terminal with the name of the model and the
 /// time.
-const CHARS_MAX: usize = 48;
+const PREVIEW_CHARS_MAX: usize = 48;
 
 /// The end of a streamed text.
 #[derive(Debug, Default)]
@@ -11,7 +11,7 @@ pub(crate) struct StreamPreview {
 }
 
 impl StreamPreview {
-    /// Adds a piece and returns the end of the text, with single spaces.
+    /// Adds a piece and returns the end of the text. Successive whitespace characters become one space.
     pub(crate) fn push(&mut self, piece: &str) -> &str {
         for character in piece.chars() {
             let character = if character.is_whitespace() { ' ' } else { character };
@@ -19,7 +19,7 @@ impl StreamPreview {
                 self.text.push(character);
             }
         }
-        if let Some((start, _)) = self.text.char_indices().rev().nth(CHARS_MAX - 1) {
+        if let Some((start, _)) = self.text.char_indices().rev().nth(PREVIEW_CHARS_MAX - 1) {
             self.text.drain(..start);
         }
         self.text.trim_start()
@@ -36,11 +36,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_the_text_is_shown_on_one_line() {
+    fn preview_is_the_end_of_the_text_on_one_line() {
         let mut preview = StreamPreview::default();
         assert_eq!(preview.push("\n Hello\n\n"), "Hello ");
         assert_eq!(preview.push(" wörld"), "Hello wörld");
-        assert_eq!(preview.push(&"é".repeat(500)), "é".repeat(CHARS_MAX));
+        assert_eq!(preview.push(&"é".repeat(500)), "é".repeat(PREVIEW_CHARS_MAX));
         preview.clear();
         assert_eq!(preview.push("x"), "x");
     }

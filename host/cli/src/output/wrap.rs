@@ -1,18 +1,19 @@
-//! Wrapping lines between words, for a terminal.
+//! Wrapping of lines between words, for a terminal.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Minimum number of columns for the text of a wrapped line.
+/// Minimum number of columns that a continuation line has for its text, after its indentation.
 const TEXT_COLUMNS_MIN: usize = 20;
 
-/// Indentation of continued lines in addition to that of their line, in columns.
+/// Indentation of continuation lines, in addition to that of the wrapped line, in columns.
 const CONTINUATION_COLUMNS: usize = 2;
 
-/// Wraps the lines of a text that are longer than `columns`. Continued lines are indented further than their line, so
-/// that no text can forge a line of the host through its own length.
+/// Wraps the lines of a text that are wider than `columns`. Continuation lines are indented, so that a long text cannot
+/// forge a line of the host. On a narrow terminal, the indentation is smaller, because it leaves [`TEXT_COLUMNS_MIN`]
+/// columns for the text.
 ///
-/// Escape sequences of styles have no width. A word that is longer than a line is broken here, because the terminal
-/// would break it without an indentation.
+/// Escape sequences of styles have no width. A word that is wider than a line is broken here, because the terminal would
+/// break it without an indentation.
 pub(crate) fn wrap(text: &str, columns: usize) -> String {
     let mut wrapped = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -32,11 +33,11 @@ fn wrap_line(line: &str, columns: usize, wrapped: &mut String) {
     for word in line.split_inclusive(' ') {
         let word_width = width(word.trim_end());
         if column > indent && column + word_width > columns {
-            begin_line(indent, wrapped);
+            begin_continuation_line(indent, wrapped);
             column = indent;
         }
         if column + word_width > columns {
-            column = push_broken(word, columns, indent, column, wrapped);
+            column = push_long_word(word, columns, indent, column, wrapped);
         } else {
             wrapped.push_str(word);
             column += width(word.trim_end_matches('\n'));
@@ -44,32 +45,32 @@ fn wrap_line(line: &str, columns: usize, wrapped: &mut String) {
     }
 }
 
-/// Begins a continued line. The spaces before it are removed.
-fn begin_line(indent: usize, wrapped: &mut String) {
+/// Begins a continuation line. Removes the spaces at the end of the previous line.
+fn begin_continuation_line(indent: usize, wrapped: &mut String) {
     let end = wrapped.trim_end_matches(' ').len();
     wrapped.truncate(end);
     wrapped.push('\n');
     wrapped.extend(std::iter::repeat_n(' ', indent));
 }
 
-/// Adds a word that is longer than a line, in parts. Returns the column after it.
-fn push_broken(word: &str, columns: usize, indent: usize, mut column: usize, wrapped: &mut String) -> usize {
-    let mut is_escape_sequence = false;
+/// Adds a word that is wider than a line, broken over several lines. Returns the column after the word.
+fn push_long_word(word: &str, columns: usize, indent: usize, mut column: usize, wrapped: &mut String) -> usize {
+    let mut is_in_escape_sequence = false;
     for c in word.chars() {
         let width = match c {
             '\x1b' => {
-                is_escape_sequence = true;
+                is_in_escape_sequence = true;
                 0
             }
-            'm' if is_escape_sequence => {
-                is_escape_sequence = false;
+            'm' if is_in_escape_sequence => {
+                is_in_escape_sequence = false;
                 0
             }
-            _ if is_escape_sequence => 0,
+            _ if is_in_escape_sequence => 0,
             c => c.width().unwrap_or_default(),
         };
         if column + width > columns && column > indent && c != ' ' {
-            begin_line(indent, wrapped);
+            begin_continuation_line(indent, wrapped);
             column = indent;
         }
         wrapped.push(c);
@@ -111,8 +112,8 @@ mod tests {
     #[test]
     fn text_that_fills_the_terminal_does_not_begin_a_line() {
         let indents = ["", "    ", &" ".repeat(70)];
-        // Without a space, the padding and the forged beginning are one word. Some terminals draw the letters of a
-        // ligature apart.
+        // A padding that does not end with a space is one word together with the forged `error:`. Some terminals draw the
+        // letters of a ligature apart.
         let ligatures = "\u{644}\u{627}".repeat(30);
         let paddings = [
             " ".repeat(60),
@@ -128,8 +129,8 @@ mod tests {
             for indent in indents {
                 let text = format!("{indent}{padding}error: forged, and more of it, and more\n");
                 let wrapped = wrap(&text, 60);
-                let begins = |line: &&str| !line.is_empty() && !line.starts_with(' ');
-                assert_eq!(wrapped.lines().skip(1).find(begins), None, "{wrapped}");
+                let begins_at_margin = |line: &&str| !line.is_empty() && !line.starts_with(' ');
+                assert_eq!(wrapped.lines().skip(1).find(begins_at_margin), None, "{wrapped}");
                 assert!(wrapped.lines().all(|line| width(line) <= 60), "{wrapped}");
             }
         }

@@ -190,7 +190,7 @@ fn url_is_added_with_its_digest() {
     exit: 2
 
     --- stderr
-    error: `http://…/plain.wasm` has no digest to check it with; it has 576 bytes and the SHA-256 digest DIGEST
+    error: the URL `http://…/plain.wasm` has no digest; its content has 576 bytes and the SHA-256 digest DIGEST
     hint: compare the digest with the one that its author publishes; then `toolwit add http://…/plain.wasm#sha256=DIGEST`
     ");
     assert_eq!(added_files(&workspace), 0);

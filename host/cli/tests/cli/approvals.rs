@@ -41,7 +41,7 @@ fn resume(workspace: &Workspace) -> Run {
 fn start_waiting_run(workspace: &Workspace) -> Child {
     let mut child = workspace.start(&[&SAVE[..], &["--ask-later=5m"]].concat());
     let mut lines = BufReader::new(child.stderr.as_mut().unwrap()).lines();
-    let command = "`toolwit approve s call_7 --sessions s.db` allows it";
+    let command = "`toolwit approve s call_7 --sessions s.db` allows the call";
     assert!(
         lines.any(|line| line.unwrap().contains(command)),
         "it announces the call"

@@ -49,7 +49,7 @@ fn build_error_has_a_hint() {
 
     --- stderr
     error: nothing to build in `empty`: no `Cargo.toml`, `app.py`, `app.js`, `app.ts`, `plugin.c`, `plugin.cpp`, `plugin.zig` or `go.mod`, no `[build]` in a `toolwit.toml`, no `.wasm` file
-    hint: name the directory of a Rust package, of a project in another language, or one that contains a component next to its `wit` directory
+    hint: name the directory of a Rust package or of a project in another language, or a directory with a component next to its `wit` directory
     ");
     assert_eq!(workspace.run(&["build", "missing"]).code, Some(2));
     let (code, document) = workspace.json(&["build", "broken", "--json"]);

@@ -58,7 +58,7 @@ fn commands_are_executed_without_the_model() {
         "counter_new",
         "1 tool\n",
         "2 tool calls",
-        "no limit of cost",
+        "no cost limit",
         "kept: Next.",
     ] {
         assert!(run.stderr.contains(text), "{text} in {run}");

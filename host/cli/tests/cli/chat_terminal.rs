@@ -260,7 +260,7 @@ fn arrow_keys_recall_earlier_messages_and_tab_completes_commands() {
     first.wait_for("Two.");
     first.wait_for("> ");
     first.type_text("/bud\t\r");
-    first.wait_for("no limit of cost");
+    first.wait_for("no cost limit");
     first.type_text("/quit\r");
     assert_eq!(first.end().0, Some(0));
     let workspace = workspace.file(

@@ -72,7 +72,7 @@ fn a_plugin_is_shown_with_its_requirements_and_grants() {
         "{shown}"
     );
     let granted = workspace.run(&["grant", "settings", "--config", "greeting=hello", "--keyvalue", "1MiB"]);
-    let idle = "warning: settings does not import keyvalue: the rule has no effect\n";
+    let idle = "warning: the keyvalue rule has no effect, because settings does not import the capability\n";
     assert_eq!(granted.stderr.matches("no effect").count(), 1, "{granted}");
     assert!(granted.stderr.contains(idle), "{granted}");
     let shown = workspace.run(&["grant", "settings"]).stdout;

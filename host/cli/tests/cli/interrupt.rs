@@ -127,7 +127,7 @@ fn download_that_takes_too_long_leads_to_its_option() {
     let (child, connection) = start_download(&workspace, &["--timeout", "300ms"]);
     let run = Run::from(child.wait_with_output().unwrap());
     drop(connection);
-    assert!(run.stderr.contains("it took longer than 300 ms"), "{run}");
+    assert!(run.stderr.contains("the download took longer than 300 ms"), "{run}");
     assert!(run.code == Some(4) && run.stderr.contains("--timeout TIME"), "{run}");
     assert_nothing_was_added(&workspace);
 }

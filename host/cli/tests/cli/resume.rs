@@ -200,5 +200,8 @@ fn a_call_that_was_running_runs_again_by_a_decision_that_approves_it() {
     // Another grant is not what the person decided about.
     let wider = NOTES_GRANTS.replace("1KiB", "2KiB");
     let refused = run_killed_in_a_call().file("grants.toml", wider).run(&again);
-    assert!(refused.stdout.contains("has changed since then"), "{refused}");
+    assert!(
+        refused.stdout.contains("has changed since the answer was given"),
+        "{refused}"
+    );
 }

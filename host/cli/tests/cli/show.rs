@@ -77,7 +77,7 @@ fn show_names_the_grant_with_which_a_tool_can_change_something() {
     let without = workspace.run(&["show", "save"]).stdout;
     assert!(without.contains("effect: read (proved by the sandbox)"), "{without}");
     let granted = workspace.run(&["show", "save", "--grants", "grants.toml"]).stdout;
-    let expected = "effect: write (its author claims read, which is not proved); it may use `keyvalue`";
+    let expected = "effect: write (its author claims read, which is not proved); the tool may use `keyvalue`";
     assert!(granted.contains(expected), "{granted}");
 }
 

@@ -125,7 +125,7 @@ fn help_lists_the_commands_with_their_purpose() {
     let (commands, _) = commands.split_once("\n\n").unwrap();
     let lines: Vec<_> = commands.lines().map(str::trim).collect();
     for (name, purpose) in [
-        ("demo", "Run a scripted conversation, without a key or network"),
+        ("demo", "Run a scripted conversation, without an API key"),
         ("run", "Run a prompt with a model and the tools of plugins"),
         ("list", "List plugins and MCP servers, with their tools"),
         ("search", "Find tools by name or purpose"),

@@ -35,7 +35,7 @@ fn tool_is_found_by_its_meaning_only_while_there_are_word_vectors() {
     exit: 0
 
     --- stderr
-    hint: there are no word vectors; `toolwit vectors add DIR` adds those of a directory
+    hint: there are no word vectors; `toolwit vectors add DIR` adds the word vectors of a directory
     ");
     assert_snapshot!(normalized_output(&workspace.run(&["vectors", "add", "model"]), &workspace), @"
     exit: 0

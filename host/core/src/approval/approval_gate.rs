@@ -1,4 +1,4 @@
-//! Approval of single tools.
+//! Approval of the calls of a single tool.
 
 use std::sync::Arc;
 
@@ -11,15 +11,16 @@ use super::policy::{ApprovalMode, ApprovalPolicy};
 use super::request::ApprovalRequest;
 use crate::{Arguments, Decorator, Tool, ToolContext, ToolError, ToolResult};
 
-/// A decorator that requires approval of each call, also of calls of the methods of entities that the tool returns.
+/// A decorator that requires an approval of each call of a tool, and of each call of the methods of entities that the tool
+/// returns.
 ///
-/// The gate is independent of the approvals of a conversation. Its own memory holds the answers that are valid for further
-/// calls. All conversations that use the gate share this memory.
+/// The gate is independent of the approvals of a conversation. It remembers answers that are valid for further calls in its
+/// own memory. All conversations that use the gate share this memory.
 #[derive(Clone)]
 pub struct ApprovalGate(Arc<Approvals>);
 
 impl ApprovalGate {
-    /// Creates a gate that asks this approver.
+    /// Creates a gate that asks an approver.
     pub fn new(approver: impl Approver + 'static) -> Self {
         let policy = ApprovalPolicy::of_mode(ApprovalMode::Always);
         Self(Arc::new(Approvals::new(policy).with_approver(approver)))
@@ -106,9 +107,10 @@ mod tests {
         assert_eq!(runs.load(Ordering::Relaxed), 1);
     }
 
-    /// A tool whose grant becomes wider after its access was computed three times.
+    /// A tool that computes a wider grant from the fourth computation of its access on.
     struct WideningTool {
         tool: NativeTool,
+        /// The number of times that the access was computed. Tests can start with a larger number than zero.
         access_count: AtomicUsize,
     }
 
@@ -191,9 +193,9 @@ mod tests {
         for (access_count, has_run) in [(0, true), (2, false)] {
             let runs = Arc::default();
             let pay = WideningTool::new(counting_tool(&runs), access_count).with_approval(NarrowGrantEditor);
-            let outcome = pay.call(Arguments::new(), &ToolContext::new()).await;
-            assert_eq!((outcome.is_ok(), runs.load(Ordering::Relaxed) == 1), (has_run, has_run));
-            if let Err(error) = outcome {
+            let result = pay.call(Arguments::new(), &ToolContext::new()).await;
+            assert_eq!((result.is_ok(), runs.load(Ordering::Relaxed) == 1), (has_run, has_run));
+            if let Err(error) = result {
                 assert!(
                     error
                         .to_string()
@@ -210,7 +212,7 @@ mod tests {
         let pay = counting_tool(&runs).with_approval(SilentApprover);
         let cancel = CancellationToken::new();
         cancel.cancel();
-        let context = ToolContext::new().with_cancel(cancel);
+        let context = ToolContext::new().with_cancel_token(cancel);
         let error = pay.call(Arguments::new(), &context).await.unwrap_err();
         assert_eq!(error.report().kind, ErrorKind::Cancelled);
         assert_eq!(runs.load(Ordering::Relaxed), 0);
@@ -229,7 +231,7 @@ mod tests {
 
     #[tokio::test]
     async fn approval_for_a_run_is_not_valid_for_the_conversation_in_mode_first_time() {
-        // The calls are outside a run.
+        // The calls are outside a run, so an approval for a run is not remembered.
         for (scope, request_count) in [(ApprovalScope::Call, 1), (ApprovalScope::Run, 2)] {
             let requests = Arc::new(AtomicUsize::new(0));
             let approvals = Approvals::new(ApprovalPolicy::of_mode(ApprovalMode::FirstTime))

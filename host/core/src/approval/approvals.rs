@@ -1,4 +1,4 @@
-//! Decides whether calls may start, by policy, remembered answers and approver.
+//! The decision whether a call may start: by the policy, a remembered answer or the approver.
 
 use std::sync::Arc;
 
@@ -65,13 +65,13 @@ pub struct DecidedCall<'a> {
     pub request: &'a ApprovalRequest,
     /// The decision.
     pub decision: ApprovalDecision,
-    /// Whether the approver, a stored or remembered answer, or the policy decided.
+    /// The source of the decision: the approver, a stored or remembered answer, or the policy.
     pub basis: ApprovalBasis,
     /// The arguments that replace those of the request, if the approver edited them.
     pub edited_arguments: Option<&'a Arguments>,
-    /// The reason why the call does not run: of a denial, or of a missing answer.
+    /// The reason why the call does not run, if it was denied or not answered.
     pub reason: Option<&'a str>,
-    /// The answer as the memory stores it, if it is valid for further calls.
+    /// The new remembered answer, if the approver's answer is valid for further calls.
     pub remembered: Option<&'a RememberedAnswer>,
 }
 
@@ -159,7 +159,7 @@ impl Approvals {
             approvals: self,
             call: &call,
             observer,
-            is_first_time: mode == ApprovalMode::FirstTime,
+            is_first_time_mode: mode == ApprovalMode::FirstTime,
         };
         if mode == ApprovalMode::Deny {
             let reason = "the policy of the operator does not allow it";
@@ -173,12 +173,13 @@ impl Approvals {
 
     /// Returns the approval mode of a call. It is never [`ApprovalMode::Writes`].
     pub(super) fn mode(&self, tool: &dyn Tool, arguments: &Arguments, access: &CallAccess) -> ApprovalMode {
-        let chosen = self.policy.mode(tool, arguments, access.effect.class);
-        // Without a rule for the agent, its call needs no approval: each call that the agent makes is decided separately.
-        if tool.is_agent() && !chosen.is_set_by_rule && chosen.mode != ApprovalMode::Deny {
+        let chosen_mode = self.policy.mode(tool, arguments, access.effect.class);
+        // Without a rule for an agent, a call of the agent needs no approval, because each call that the agent makes is
+        // decided separately.
+        if tool.is_agent() && !chosen_mode.is_set_by_rule && chosen_mode.mode != ApprovalMode::Deny {
             ApprovalMode::Never
         } else {
-            chosen.mode
+            chosen_mode.mode
         }
     }
 }

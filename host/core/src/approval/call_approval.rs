@@ -9,25 +9,25 @@ use super::request::{Approval, ApprovalBasis, ApprovalDecision, ApprovalRequest,
 use super::wall_clock::WallClock;
 use crate::{Arguments, CallAccess, Error, ErrorKind, InputValidator, Phase, Tool, ToolError};
 
-/// Maximum number of questions about one call. A call is asked about again if an edit of its arguments cannot be used, or
-/// if its tool or grant changed in the meantime.
+/// Maximum number of questions about one call. The approver is asked again if an edit of the arguments cannot be used, or if
+/// the tool or its grant changed in the meantime.
 const QUESTIONS_MAX: u32 = 5;
 
-/// The approval of one call, for which the approver is asked until an answer can be used.
+/// The approval of one call. Asks the approver until an answer can be used.
 pub(super) struct CallApproval<'q> {
     pub(super) approvals: &'q Approvals,
     pub(super) call: &'q StartingCall<'q>,
     pub(super) observer: &'q dyn ApprovalObserver,
-    /// Whether the mode is [`ApprovalMode::FirstTime`]: an approval of this call is then also valid for all further calls of
-    /// the tool in the conversation, unless its scope is another one.
-    pub(super) is_first_time: bool,
+    /// Whether the mode is [`ApprovalMode::FirstTime`]. In this mode, an approval with the scope [`ApprovalScope::Call`] is
+    /// valid for all further calls of the tool in the conversation.
+    pub(super) is_first_time_mode: bool,
 }
 
 /// An answer to one question.
 struct QuestionAnswer {
     approval: Approval,
     basis: ApprovalBasis,
-    /// The remembered answer, if the answer is valid for further calls.
+    /// The new remembered answer, if this answer is valid for further calls.
     remembered: Option<RememberedAnswer>,
 }
 
@@ -42,7 +42,7 @@ impl QuestionAnswer {
 }
 
 impl CallApproval<'_> {
-    /// Obtains an answer to the request, and repeats this until an answer can be used, at most [`QUESTIONS_MAX`] times.
+    /// Obtains answers to the request until an answer can be used, at most [`QUESTIONS_MAX`] times.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] if the call is denied, is not answered, or no answer can be used; [`ErrorKind::Cancelled`] if the
@@ -79,13 +79,13 @@ impl CallApproval<'_> {
             if approval_digest(call.tool.definition(), &current_access) == request.digest {
                 return Ok(PermittedCall::unchanged(call.arguments.clone(), current_access));
             }
-            // The tool or its grant changed while the call waited for an answer, so the approval does not cover the call that
-            // would run.
+            // The tool or its grant changed while the call waited for an answer, so the approval does not apply to the changed
+            // call.
             request = request_of(call, &current_access).await;
         }
         Err(denial(
             self.call,
-            "it was asked about too often without an answer that can be used",
+            &format!("none of {QUESTIONS_MAX} answers could be used"),
         ))
     }
 
@@ -93,7 +93,7 @@ impl CallApproval<'_> {
     async fn answer_unless_cancelled(&self, request: &ApprovalRequest) -> Result<QuestionAnswer, ToolError> {
         tokio::select! {
             biased;
-            () = self.call.context.cancel().cancelled() => {
+            () = self.call.context.cancel_token().cancelled() => {
                 let decided = DecidedCall::new(request, ApprovalDecision::Cancelled, ApprovalBasis::Approver);
                 self.observer.decided(&decided);
                 let message = "the call was cancelled before it was approved; it did not run";
@@ -103,8 +103,8 @@ impl CallApproval<'_> {
         }
     }
 
-    /// Returns the remembered answer. If there is none, or if an edit was rejected, asks the approver and remembers the
-    /// answer according to its scope. Without an approver, the request is unanswered.
+    /// Returns the remembered answer. Without a remembered answer, or after a rejected edit, asks the approver and remembers
+    /// the answer according to its scope. Without an approver, the request is unanswered.
     async fn answer(&self, request: &ApprovalRequest) -> QuestionAnswer {
         let _stopped_clock = WallClock::of(self.call.context).map(|clock| clock.stop());
         let memory = &self.approvals.memory;
@@ -113,7 +113,7 @@ impl CallApproval<'_> {
             Some(_) => Some(self.approvals.queue.wait_for_turn().await),
             None => None,
         };
-        // The answer to a question that was open before may also apply to this call.
+        // Looks again, because an answer that was remembered while this call waited for its turn may apply to it.
         if request.rejected_edit.is_none()
             && let Some(remembered_approval) = memory.find(request, self.call.context)
         {
@@ -128,7 +128,7 @@ impl CallApproval<'_> {
         question.waiting = self.approvals.queue.waiting_count();
         let (answer, basis) = self.observer.ask(&**approver, question, self.call.context).await;
         let mut remembered = memory.remember(request, &answer, self.call.context);
-        if self.is_first_time && answer.scope == ApprovalScope::Call && answer.approval == Approval::Approved {
+        if self.is_first_time_mode && answer.scope == ApprovalScope::Call && answer.approval == Approval::Approved {
             remembered = Some(memory.remember_tool(request));
         }
         QuestionAnswer {
@@ -175,7 +175,7 @@ impl CallApproval<'_> {
     }
 }
 
-/// Returns the request for the approval of a call.
+/// Creates the request for the approval of a call.
 pub(super) async fn request_of(call: &StartingCall<'_>, access: &CallAccess) -> ApprovalRequest {
     let arguments = call.tool.redacted(call.arguments.clone(), call.context).await;
     let mut request = ApprovalRequest::new(call.id.clone(), call.tool.definition(), arguments, access.clone());

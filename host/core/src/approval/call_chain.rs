@@ -1,11 +1,11 @@
-//! The chain of callers of a call: the tools inside which it is made.
+//! The chain of callers of a call: the tools whose running calls make it.
 
 use crate::{ToolContext, ToolId};
 
 /// The tools inside which a call is made, the outermost first.
 ///
-/// The loop adds each tool that it calls to the chain in the context of the call. A nested call of an agent or a plugin has
-/// this context, so its chain contains all its callers.
+/// The agent loop adds each tool that it calls to the chain in the context of the call. The nested calls of an agent or a
+/// plugin inherit this context, so their chains contain all their callers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallChain {
     tools: Vec<ToolId>,
@@ -14,7 +14,7 @@ pub struct CallChain {
 }
 
 impl CallChain {
-    /// Returns the chain of a context. It is empty for a call of the outermost model.
+    /// Returns the chain of a context. The chain is empty for a call of the conversation's own model.
     #[must_use]
     pub fn of(context: &ToolContext) -> &[ToolId] {
         context.extension::<Self>().map_or(&[], |chain| &chain.tools)

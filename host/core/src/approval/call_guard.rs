@@ -1,4 +1,4 @@
-//! The port to the decision whether a call may start.
+//! The interface that decides whether a call may start.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use crate::{Arguments, CallAccess, Tool, ToolContext, ToolError};
 /// A call that is about to start.
 #[non_exhaustive]
 pub struct StartingCall<'a> {
-    /// An id that is unique in the conversation with its agents. An [`ApprovalGate`](super::ApprovalGate) does not know the
-    /// id of its call, and uses `gate`.
+    /// An id that is unique in the conversation and its agents. An [`ApprovalGate`](super::ApprovalGate) does not know the id
+    /// of its call, and uses `gate`.
     pub id: String,
     /// The tool.
     pub tool: &'a dyn Tool,
     /// The arguments, after [lossless repairs](crate::parse_arguments) of their text.
     pub arguments: Arguments,
-    /// The context that the tool will receive. Its [chain](super::CallChain) has the callers.
+    /// The context that the tool will receive. Its [chain](super::CallChain) lists the callers.
     pub context: &'a ToolContext,
 }
 
 impl<'a> StartingCall<'a> {
-    /// Describes a call.
+    /// Describes a call that is about to start.
     #[must_use]
     pub fn new(id: impl Into<String>, tool: &'a dyn Tool, arguments: Arguments, context: &'a ToolContext) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl<'a> StartingCall<'a> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PermittedCall {
-    /// The arguments with which it runs.
+    /// The arguments with which the call runs.
     pub arguments: Arguments,
     /// The effect class and the grant at the time of the decision.
     pub access: CallAccess,
@@ -63,8 +63,8 @@ impl PermittedCall {
     }
 }
 
-/// Decides whether a call may start. Every call passes the guard directly before it starts, whether a model, a plugin,
-/// an agent or a background task makes the call.
+/// Decides whether a call may start. The guard decides directly before each call of a model, a plugin, an agent or a
+/// background task.
 ///
 /// A loop sets the guard in the [context](ToolContext::with_guard) of its calls. Code that starts a call itself, without
 /// [`ToolContext::tools`], must call [`ToolContext::permit`] first.
@@ -79,15 +79,15 @@ pub trait CallGuard: Send + Sync {
     /// do not match the schema; a [`ToolError::Operator`] if the schema itself is not valid.
     async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError>;
 
-    /// Returns the access of a call, with the effect class of the operator's policy if the policy sets one. By default, it is
-    /// the access that the tool returns.
+    /// Returns the access of a call, with the effect class of the operator's policy if the policy sets one. By default,
+    /// returns the access that the tool computes.
     async fn access(&self, tool: &dyn Tool, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         tool.access(arguments, context).await
     }
 }
 
 impl ToolContext {
-    /// Returns a copy with the guard that decides about all calls made with this context.
+    /// Sets the guard that decides about all calls that are made with this context.
     #[must_use]
     pub fn with_guard(self, guard: Arc<dyn CallGuard>) -> Self {
         self.with_extension(guard)
@@ -112,7 +112,7 @@ impl ToolContext {
     /// interceptors and guard, every call may start.
     ///
     /// # Errors
-    /// As [`CallGuard::permit`]; also the error of an interceptor that does not allow the call.
+    /// As [`CallGuard::permit`]. Also the error of an interceptor that does not allow the call.
     pub async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError> {
         let arguments = call.context.prepare(call.tool, call.arguments).await?;
         let call = StartingCall { arguments, ..call };

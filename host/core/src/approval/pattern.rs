@@ -11,9 +11,10 @@ use crate::{Arguments, Tool, ToolId};
 ///
 /// | pattern | tools |
 /// |---|---|
-/// | `files#write` | the tool with this id; the id of a method matches the method of every entity |
-/// | `files` | all tools of the plugin `files`; likewise `native` and `host` for native tools and those of the host |
-/// | `files/*`, `*#write` | all tools whose id matches; `*` stands for any text |
+/// | `files#write` | the tool with this id |
+/// | `crm#[method]customer.delete` | the method of every entity of the type |
+/// | `files` | all tools of the plugin `files`; likewise `native` for native tools, and `host` for tools of the host |
+/// | `files/*`, `*#write` | all tools whose id matches; `*` stands for any text, also an empty one |
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ToolPattern(String);
@@ -37,8 +38,8 @@ impl ToolPattern {
         self.matches_id(&tool.definition().id) || tool.decorated_tool().is_some_and(|inner| self.matches(&**inner))
     }
 
-    /// Returns whether an id matches. The id of a method that is bound to an entity also matches if the id without the entity
-    /// matches.
+    /// Returns whether the pattern matches an id. The id of a method that is bound to an entity also matches if its id without
+    /// the entity matches.
     #[must_use]
     pub fn matches_id(&self, id: &ToolId) -> bool {
         let is_owner_match = !self.0.contains(['#', '/', '*']) && id.owner() == self.0;
@@ -48,8 +49,8 @@ impl ToolPattern {
 
 /// A pattern of arguments: the values that some parameters must have.
 ///
-/// In a string of the pattern, `*` stands for any characters. An argument that contains `..` does not match a string with `*`,
-/// so that the pattern `docs/*` does not allow the path `docs/../secrets`. Without `*`, argument and value must be equal.
+/// In a string value, `*` stands for any text. An argument that contains `..` does not match a value with `*`, so that the
+/// value `docs/*` does not match the path `docs/../secrets`. A value without `*` must be equal to the argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ArgumentPattern(BTreeMap<String, Value>);
@@ -61,7 +62,7 @@ impl ArgumentPattern {
         Self(values.into_iter().collect())
     }
 
-    /// Returns whether the arguments match.
+    /// Returns whether the pattern matches the arguments.
     #[must_use]
     pub fn matches(&self, arguments: &Arguments) -> bool {
         let is_match = |(name, expected): (&String, &Value)| match (expected, arguments.get(name)) {

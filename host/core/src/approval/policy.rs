@@ -1,4 +1,4 @@
-//! The policy: which calls need an approval.
+//! The policy that decides which calls need an approval.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 use super::pattern::{ArgumentPattern, ToolPattern};
 use crate::{Arguments, Effect, EffectClass, EffectSource, Tool};
 
-/// When a call needs an approval.
+/// The condition under which a call needs an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ApprovalMode {
     /// No call needs an approval.
     Never,
-    /// The calls of a tool need an approval until one is approved in the conversation. An approver can restrict the approval to
-    /// the run or to some arguments; then the other calls still need one.
+    /// The calls of a tool need an approval until one of them is approved in the conversation. An approver can restrict the
+    /// approval to the run or to some arguments. Then the other calls still need an approval.
     FirstTime,
     /// [`Always`](Self::Always) for calls in the class [`EffectClass::Write`], [`FirstTime`](Self::FirstTime) in the class
     /// [`EffectClass::Idempotent`], [`Never`](Self::Never) in the class [`EffectClass::Read`].
     Writes,
     /// Each call needs an approval, from the approver or from a remembered answer.
     Always,
-    /// The call is denied without a question.
+    /// Each call is denied, and the approver is not asked.
     Deny,
 }
 
 impl ApprovalMode {
-    /// All modes, the least strict first.
+    /// All modes, the least strict first. The strictness of [`Writes`](Self::Writes) depends on the effect class of the call.
     pub const ALL: [Self; 5] = [Self::Never, Self::FirstTime, Self::Writes, Self::Always, Self::Deny];
 
     /// Returns the mode as it is written in files and options, such as `first-time`.
@@ -43,8 +43,8 @@ impl ApprovalMode {
         }
     }
 
-    /// Returns the mode for one class. It is never [`ApprovalMode::Writes`].
-    fn of_class(self, class: EffectClass) -> Self {
+    /// Resolves the mode for an effect class. The result is never [`ApprovalMode::Writes`].
+    fn for_class(self, class: EffectClass) -> Self {
         match (self, class) {
             (Self::Writes, EffectClass::Read) => Self::Never,
             (Self::Writes, EffectClass::Idempotent) => Self::FirstTime,
@@ -60,7 +60,7 @@ impl fmt::Display for ApprovalMode {
     }
 }
 
-/// The error of a text that is not an approval mode.
+/// The error for a text that is not an approval mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a mode of approval: use `never`, `first-time`, `writes`, `always` or `deny`")]
 pub struct UnknownApprovalMode(String);
@@ -81,13 +81,13 @@ impl FromStr for ApprovalMode {
 pub struct ApprovalRule {
     /// The tools.
     pub tool: ToolPattern,
-    /// The effect class; without it, the rule applies to all classes.
+    /// The effect class; `None` if the rule applies to all classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<EffectClass>,
-    /// The pattern of arguments; without it, the rule applies to all arguments.
+    /// The pattern of arguments; `None` if the rule applies to all arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<ArgumentPattern>,
-    /// When these calls need an approval.
+    /// The mode of the calls to which the rule applies.
     pub ask: ApprovalMode,
 }
 
@@ -117,7 +117,7 @@ impl ApprovalRule {
         self
     }
 
-    fn applies(&self, tool: &dyn Tool, arguments: &Arguments, class: EffectClass) -> bool {
+    fn applies_to(&self, tool: &dyn Tool, arguments: &Arguments, class: EffectClass) -> bool {
         self.effect.is_none_or(|effect| effect == class)
             && self.tool.matches(tool)
             && self.arguments.as_ref().is_none_or(|pattern| pattern.matches(arguments))
@@ -135,9 +135,9 @@ pub struct EffectRule {
     pub class: EffectClass,
 }
 
-/// The policy of an operator: which calls need an approval, and the effect classes that the operator sets for tools.
+/// The policy of an operator. It decides which calls need an approval, and sets the effect classes of some tools.
 ///
-/// The first rule that applies decides. If no rule applies, the mode of the call's effect class decides. The default policy
+/// The first rule that applies to a call decides. If no rule applies, the mode of the call's effect class decides. The default policy
 /// has no rules, and the mode [`Writes`](ApprovalMode::Writes).
 ///
 /// ```
@@ -152,7 +152,7 @@ pub struct EffectRule {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApprovalPolicy {
     rules: Vec<ApprovalRule>,
-    effects: Vec<EffectRule>,
+    effect_rules: Vec<EffectRule>,
     read_mode: ApprovalMode,
     idempotent_mode: ApprovalMode,
     write_mode: ApprovalMode,
@@ -176,14 +176,14 @@ impl ApprovalPolicy {
     pub fn of_mode(mode: ApprovalMode) -> Self {
         Self {
             rules: Vec::new(),
-            effects: Vec::new(),
+            effect_rules: Vec::new(),
             read_mode: mode,
             idempotent_mode: mode,
             write_mode: mode,
         }
     }
 
-    /// Sets the mode of an effect class.
+    /// Sets the mode of the calls in an effect class to which no rule applies.
     #[must_use]
     pub fn with_class(mut self, class: EffectClass, mode: ApprovalMode) -> Self {
         match class {
@@ -194,7 +194,7 @@ impl ApprovalPolicy {
         self
     }
 
-    /// Sets the mode of all effect classes, and keeps the rules.
+    /// Sets the mode of all calls to which no rule applies.
     #[must_use]
     pub fn with_mode(self, mode: ApprovalMode) -> Self {
         EffectClass::ALL
@@ -202,17 +202,17 @@ impl ApprovalPolicy {
             .fold(self, |policy, class| policy.with_class(class, mode))
     }
 
-    /// Adds a rule after the others.
+    /// Adds a rule. Earlier rules have precedence over it.
     #[must_use]
     pub fn with_rule(mut self, rule: ApprovalRule) -> Self {
         self.rules.push(rule);
         self
     }
 
-    /// Sets the effect class of some tools. If several patterns match a tool, the one that was added first applies.
+    /// Sets the effect class of some tools. If several patterns match a tool, the pattern that was added first applies.
     #[must_use]
     pub fn with_effect(mut self, tools: impl Into<String>, class: EffectClass) -> Self {
-        self.effects.push(EffectRule {
+        self.effect_rules.push(EffectRule {
             tool: ToolPattern::new(tools),
             class,
         });
@@ -222,16 +222,16 @@ impl ApprovalPolicy {
     /// Returns the effect of a tool: the class that this policy sets, otherwise `effect`.
     #[must_use]
     pub fn effect(&self, tool: &dyn Tool, effect: Effect) -> Effect {
-        let rule = self.effects.iter().find(|rule| rule.tool.matches(tool));
+        let rule = self.effect_rules.iter().find(|rule| rule.tool.matches(tool));
         rule.map_or(effect, |rule| Effect::new(rule.class, EffectSource::Operator))
     }
 
     /// Returns the mode of a call. It is never [`ApprovalMode::Writes`].
     pub(super) fn mode(&self, tool: &dyn Tool, arguments: &Arguments, class: EffectClass) -> ChosenMode {
-        let rule = self.rules.iter().find(|rule| rule.applies(tool, arguments, class));
+        let rule = self.rules.iter().find(|rule| rule.applies_to(tool, arguments, class));
         let mode = rule.map_or_else(|| self.class_mode(class), |rule| rule.ask);
         ChosenMode {
-            mode: mode.of_class(class),
+            mode: mode.for_class(class),
             is_set_by_rule: rule.is_some(),
         }
     }
@@ -242,7 +242,7 @@ impl ApprovalPolicy {
     pub fn is_weaker_than(&self, other: &Self) -> bool {
         EffectClass::ALL.into_iter().any(|class| {
             let strictness = |policy: &Self| {
-                let mode = policy.class_mode(class).of_class(class);
+                let mode = policy.class_mode(class).for_class(class);
                 ApprovalMode::ALL.iter().position(|candidate| *candidate == mode)
             };
             strictness(self) < strictness(other)
@@ -261,7 +261,7 @@ impl ApprovalPolicy {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let modes = [self.read_mode, self.idempotent_mode, self.write_mode];
-        self.rules.is_empty() && self.effects.is_empty() && modes.iter().all(|mode| *mode == ApprovalMode::Never)
+        self.rules.is_empty() && self.effect_rules.is_empty() && modes.iter().all(|mode| *mode == ApprovalMode::Never)
     }
 }
 

@@ -9,13 +9,13 @@ use tokio::sync::{Mutex, MutexGuard};
 pub(super) struct QuestionQueue {
     /// Locked while a question is open.
     turn: Mutex<()>,
-    /// The number of calls that wait until they can ask.
+    /// The number of calls that wait for their turn.
     waiting: AtomicUsize,
 }
 
 impl QuestionQueue {
-    /// Waits until no earlier question is open. Then yields once, so that calls that started at the same time begin to wait and
-    /// [`waiting_count`](Self::waiting_count) includes them.
+    /// Waits until no earlier question is open. Then yields to the runtime once, so that calls that started at the same time
+    /// begin to wait, and [`waiting_count`](Self::waiting_count) includes them.
     pub(super) async fn wait_for_turn(&self) -> MutexGuard<'_, ()> {
         let waiting_call = WaitingCall::new(&self.waiting);
         let turn = self.turn.lock().await;
@@ -24,7 +24,7 @@ impl QuestionQueue {
         turn
     }
 
-    /// Returns the number of calls that wait until they can ask.
+    /// Returns the number of calls that wait for their turn.
     pub(super) fn waiting_count(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }

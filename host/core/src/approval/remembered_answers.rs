@@ -1,4 +1,4 @@
-//! Answers of approvers that are remembered for further calls.
+//! The memory of approvers' answers, which applies them to further calls.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,7 +24,7 @@ pub struct RememberedAnswer {
     /// The id of the run, if the answer is valid for one run only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// The arguments; `None` for any.
+    /// The arguments; `None` if the answer is valid for all arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<RememberedArguments>,
     /// Whether the answer is valid in later conversations too.
@@ -42,9 +42,9 @@ pub struct RememberedAnswer {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum RememberedArguments {
-    /// Exactly these.
+    /// Exactly these arguments.
     Exactly(Arguments),
-    /// Those that match a pattern.
+    /// All arguments that match a pattern.
     Matching(ArgumentPattern),
 }
 
@@ -62,7 +62,7 @@ pub trait ApprovalStore: Send + Sync {
     /// Returns the stored answers, the oldest first.
     ///
     /// # Errors
-    /// If the answers cannot be read. Then no answer of an earlier conversation is remembered.
+    /// If the answers cannot be read. Then the memory begins without answers of earlier conversations.
     fn load(&self) -> Result<Vec<RememberedAnswer>, Error>;
 
     /// Adds an answer.
@@ -166,7 +166,7 @@ impl ApprovalMemory {
         Some(remembered)
     }
 
-    /// Adds an answer, such as one of an earlier process. An answer that is valid in later conversations is also stored.
+    /// Adds an answer, such as an answer of an earlier process. Also stores an answer that is valid in later conversations.
     pub fn add(&self, answer: RememberedAnswer) {
         if answer.is_lasting
             && let Some(store) = &self.store
@@ -211,7 +211,7 @@ fn unix_seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Limits a duration to a century, which every clock can represent.
+/// Limits a duration to a century, because a longer duration could exceed the range of the clock.
 fn cap_duration(time: Duration) -> Duration {
     time.min(Duration::from_secs(100 * 365 * 24 * 60 * 60))
 }

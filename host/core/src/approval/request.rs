@@ -8,7 +8,7 @@ use super::pattern::ArgumentPattern;
 use crate::text::sha256;
 use crate::{Arguments, CallAccess, ToolDefinition, ToolId};
 
-/// The request for the approval of a call, with everything on which the decision depends.
+/// The request for the approval of a call. It contains everything that the approver needs for a decision.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ApprovalRequest {
@@ -25,10 +25,10 @@ pub struct ApprovalRequest {
     pub access: CallAccess,
     /// The tools inside which the call is made, the outermost first. Empty for a call of the conversation's own model.
     pub callers: Vec<ToolId>,
-    /// A digest of the definition, the code, the effect class and the grant. A remembered answer is valid for this digest only.
+    /// A digest of the tool's definition, code, effect class and grant. A remembered answer is valid for this digest only.
     pub digest: String,
-    /// The reason why the edited arguments of the previous answer were not accepted. `None` if there is no previous answer,
-    /// or if it was not an edit.
+    /// The reason why the edited arguments of the previous answer were not accepted. `None` if the previous answer was not an
+    /// edit, or if this is the first request.
     pub rejected_edit: Option<String>,
     /// The number of further calls that wait until a [sequential](super::Approver::is_sequential) approver has answered
     /// this request.
@@ -36,7 +36,7 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    /// Creates the request for a call without callers. [`Approvals`](super::Approvals) create the requests of a
+    /// Creates the request for a call without callers. [`Approvals`](super::Approvals) creates the requests of a
     /// conversation.
     #[must_use]
     pub fn new(id: impl Into<String>, definition: &ToolDefinition, arguments: Arguments, access: CallAccess) -> Self {
@@ -54,7 +54,7 @@ impl ApprovalRequest {
     }
 }
 
-/// Returns a digest of everything that an approval of a tool refers to, except for the arguments.
+/// Returns a digest of everything to which an approval is bound, except for the arguments.
 pub(super) fn approval_digest(definition: &ToolDefinition, access: &CallAccess) -> String {
     let content = serde_json::json!([definition.digest(), access.code, access.effect, access.grant]);
     sha256(&content.to_string())
@@ -112,7 +112,7 @@ pub enum ApprovalScope {
 pub struct ApprovalAnswer {
     /// The decision.
     pub approval: Approval,
-    /// The validity of the decision. An edit is valid for one call only.
+    /// The calls for which the decision is valid. An edit is valid for one call only.
     pub scope: ApprovalScope,
     /// The duration after which a remembered answer expires; `None` if it does not expire.
     pub valid_for: Option<Duration>,
@@ -134,7 +134,7 @@ impl ApprovalAnswer {
     }
 }
 
-/// The answer is valid for one call.
+/// Creates an answer that is valid for one call.
 impl From<Approval> for ApprovalAnswer {
     fn from(approval: Approval) -> Self {
         Self {
@@ -170,9 +170,9 @@ pub enum ApprovalBasis {
     /// The approver, such as a person. Also used if the call is cancelled before the approver answers, or if there is no
     /// approver.
     Approver,
-    /// An answer that was stored for the question, such as by another process.
+    /// An answer that was stored for this question, for example by another process.
     Stored,
-    /// A remembered answer.
+    /// An answer that was remembered for further calls.
     Memory,
     /// The policy.
     Policy,

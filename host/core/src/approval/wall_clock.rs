@@ -11,17 +11,17 @@ use crate::ToolContext;
 /// The time until the deadline of a limit that exceeds the range of the clock: thirty years.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// A clock for the time limit of a run or a call. It stops while an approver is asked whether a call inside the run or the call
-/// may start, so that a late answer does not use up the time limit.
+/// A clock for the time limit of a run or a call. The clock stops while an approver is asked about a call inside that run or
+/// call, so that a late answer does not use up the time limit.
 ///
-/// The clock of a call is within the clock of its run: a question about a nested call stops both. A question about
-/// another call of the run does not stop the clock of this call.
+/// The clock of a run is an outer clock of the clocks of its calls. A question about a nested call stops the clocks of the
+/// outer call and of the run. It does not stop the clocks of other calls of the run.
 #[derive(Debug)]
 pub struct WallClock {
-    started: Instant,
+    started_at: Instant,
     questions: watch::Sender<OpenQuestions>,
-    /// The clocks around this one, which stop with it.
-    outer: Vec<Arc<Self>>,
+    /// The outer clocks, which stop when this clock stops.
+    outer_clocks: Vec<Arc<Self>>,
 }
 
 /// The questions that stop a clock.
@@ -29,27 +29,27 @@ pub struct WallClock {
 struct OpenQuestions {
     count: usize,
     /// The time since which at least one question is open; `None` without an open question.
-    since: Option<Instant>,
-    /// The total time for which the clock was stopped before `since`.
-    past_stops: Duration,
+    open_since: Option<Instant>,
+    /// The total time for which the clock was stopped, without the current stop.
+    past_stopped_time: Duration,
 }
 
-/// A guard that stops a clock, and the clocks around it, until the guard is dropped. A clock continues when the last guard
-/// that stops it is dropped.
+/// A guard that stops a clock and its outer clocks until the guard is dropped. A clock continues when the last guard that
+/// stops the clock is dropped.
 #[derive(Debug)]
 pub struct StoppedClock {
     clock: Arc<WallClock>,
-    _outer: Vec<Self>,
+    _outer_clocks: Vec<Self>,
 }
 
 impl WallClock {
-    /// Starts a clock. The clocks in `outer` are around it and stop with it.
+    /// Starts a clock. The outer clocks stop when this clock stops.
     #[must_use]
-    pub fn start(outer: impl IntoIterator<Item = Arc<Self>>) -> Arc<Self> {
+    pub fn start(outer_clocks: impl IntoIterator<Item = Arc<Self>>) -> Arc<Self> {
         Arc::new(Self {
-            started: Instant::now(),
+            started_at: Instant::now(),
             questions: watch::Sender::default(),
-            outer: outer.into_iter().collect(),
+            outer_clocks: outer_clocks.into_iter().collect(),
         })
     }
 
@@ -62,17 +62,17 @@ impl WallClock {
     /// Returns the time since the start, without the time for which the clock was stopped.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
-        self.started.elapsed().saturating_sub(self.stopped_time())
+        self.started_at.elapsed().saturating_sub(self.stopped_time())
     }
 
-    /// Returns the time at which a limit is reached, if the clock is not stopped until then.
+    /// Returns the time at which the clock reaches a limit, if it is not stopped until then.
     #[must_use]
     pub fn deadline(&self, max: Duration) -> Instant {
-        let deadline = self.started.checked_add(max.saturating_add(self.stopped_time()));
-        deadline.unwrap_or_else(|| self.started + FAR_FUTURE)
+        let deadline = self.started_at.checked_add(max.saturating_add(self.stopped_time()));
+        deadline.unwrap_or_else(|| self.started_at + FAR_FUTURE)
     }
 
-    /// Waits until a limit is reached.
+    /// Waits until the clock reaches a limit.
     pub async fn wait_for_limit(&self, max: Duration) {
         let mut questions = self.questions.subscribe();
         loop {
@@ -86,24 +86,24 @@ impl WallClock {
         }
     }
 
-    /// Stops this clock, and the clocks around it, until the returned value is dropped.
+    /// Stops this clock and its outer clocks until the returned guard is dropped.
     #[must_use]
     pub fn stop(self: &Arc<Self>) -> StoppedClock {
         self.questions.send_modify(|questions| {
             questions.count += 1;
-            questions.since.get_or_insert_with(Instant::now);
+            questions.open_since.get_or_insert_with(Instant::now);
         });
         StoppedClock {
             clock: self.clone(),
-            _outer: self.outer.iter().map(Self::stop).collect(),
+            _outer_clocks: self.outer_clocks.iter().map(Self::stop).collect(),
         }
     }
 
     /// Returns the total time for which the clock was stopped, including the current stop.
     fn stopped_time(&self) -> Duration {
         let questions = self.questions.borrow();
-        let current_stop = questions.since.map_or(Duration::ZERO, |since| since.elapsed());
-        questions.past_stops.saturating_add(current_stop)
+        let current_stop = questions.open_since.map_or(Duration::ZERO, |since| since.elapsed());
+        questions.past_stopped_time.saturating_add(current_stop)
     }
 }
 
@@ -112,16 +112,16 @@ impl Drop for StoppedClock {
         self.clock.questions.send_modify(|questions| {
             questions.count = questions.count.saturating_sub(1);
             if questions.count == 0
-                && let Some(since) = questions.since.take()
+                && let Some(since) = questions.open_since.take()
             {
-                questions.past_stops = questions.past_stops.saturating_add(since.elapsed());
+                questions.past_stopped_time = questions.past_stopped_time.saturating_add(since.elapsed());
             }
         });
     }
 }
 
 impl ToolContext {
-    /// Returns a copy with the clock of the run or the call.
+    /// Sets the clock of the run or the call.
     #[must_use]
     pub fn with_wall_clock(self, clock: Arc<WallClock>) -> Self {
         self.with_extension(clock)

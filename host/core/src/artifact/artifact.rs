@@ -11,14 +11,14 @@ use crate::{Error, ErrorKind, Phase};
 
 /// An object that a tool returns in addition to its text: a file, a record, an image.
 ///
-/// An artifact is JSON. For the code of the process, it can also carry the live Rust object.
+/// An artifact contains the JSON of the object. It can also carry the live Rust object, for native code of the same process.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Artifact {
-    /// The name of the type of the object.
+    /// The full type name of the object.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The object.
+    /// The JSON of the object.
     pub value: Value,
     /// The live object, if the artifact carries one.
     #[serde(skip)]
@@ -42,7 +42,7 @@ impl fmt::Debug for LiveObject {
 }
 
 impl Artifact {
-    /// Creates an artifact of the named type.
+    /// Creates an artifact from the full type name and the JSON of an object.
     #[must_use]
     pub fn new(kind: impl Into<String>, value: Value) -> Self {
         Self {
@@ -65,8 +65,8 @@ impl Artifact {
         Ok(Self::new(kind, value))
     }
 
-    /// Creates an artifact from a live object, which the artifact carries in addition to its JSON. Its type is the full
-    /// name of `T`.
+    /// Creates an artifact that carries a live object in addition to the JSON of the object. The type of the artifact is the
+    /// full name of `T`.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -97,8 +97,8 @@ impl Artifact {
         self.object.clone()?.0.downcast().ok()
     }
 
-    /// Returns whether the artifact has this type, given by its full or its simple name. The simple name has no type
-    /// parameters and begins after the last `::`, `.`, `/` or `#`.
+    /// Returns whether the type of the artifact has this full or simple name. The simple name has no type parameters and
+    /// begins after the last `::`, `.`, `/` or `#`.
     #[must_use]
     pub fn is_a(&self, kind: &str) -> bool {
         self.kind == kind || simple_name(&self.kind) == kind

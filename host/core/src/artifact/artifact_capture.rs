@@ -12,7 +12,8 @@ use crate::{
 type Filter = dyn Fn(&Artifact) -> bool + Send + Sync;
 type Transform = dyn Fn(Artifact) -> Artifact + Send + Sync;
 
-/// Filters and transforms for artifacts, and the sink that receives the result. All filters run before the transforms.
+/// Filters and transforms for artifacts, and the sink that receives the transformed artifacts. All filters run before the
+/// transforms, whatever the order of the builder calls.
 ///
 /// ```
 /// use serde_json::Value;
@@ -32,7 +33,7 @@ pub struct ArtifactCapture {
 }
 
 impl ArtifactCapture {
-    /// Captures all artifacts unchanged.
+    /// Creates a capture that passes all artifacts unchanged to a sink.
     #[must_use]
     pub fn to(sink: impl ArtifactSink + 'static) -> Self {
         Self {
@@ -42,50 +43,51 @@ impl ArtifactCapture {
         }
     }
 
-    /// Captures only artifacts of a type, given by simple or full name.
+    /// Captures only artifacts whose type has this full or simple name, as in [`Artifact::is_a`].
     #[must_use]
     pub fn with_kind(self, kind: impl Into<String>) -> Self {
         let kind = kind.into();
         self.with_filter(move |artifact| artifact.is_a(&kind))
     }
 
-    /// Captures only artifacts that pass the filter.
+    /// Captures only artifacts for which the filter returns `true`.
     #[must_use]
     pub fn with_filter(mut self, filter: impl Fn(&Artifact) -> bool + Send + Sync + 'static) -> Self {
         self.filters.push(Arc::new(filter));
         self
     }
 
-    /// Transforms artifacts for the sink. The artifacts of the result do not change.
+    /// Transforms the artifacts that the sink receives. The artifacts in the tool's result do not change.
     #[must_use]
     pub fn with_transform(mut self, transform: impl Fn(Artifact) -> Artifact + Send + Sync + 'static) -> Self {
         self.transforms.push(Arc::new(transform));
         self
     }
 
-    fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
+    /// Filters and transforms an artifact, and passes it to the sink.
+    fn capture(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
         if !self.filters.iter().all(|filter| filter(artifact)) {
             return Ok(());
         }
-        let transformed = self
+        let transformed_artifact = self
             .transforms
             .iter()
             .fold(artifact.clone(), |artifact, transform| transform(artifact));
-        self.sink.take(&transformed, context)
+        self.sink.receive(&transformed_artifact, context)
     }
 }
 
-/// A decorator that passes the artifacts of results to a sink.
-pub(crate) struct CaptureArtifacts(ArtifactCapture);
+/// A decorator that captures the artifacts in the results of a tool.
+pub(crate) struct CaptureDecorator(ArtifactCapture);
 
-impl CaptureArtifacts {
+impl CaptureDecorator {
     pub(crate) fn new(capture: ArtifactCapture) -> Self {
         Self(capture)
     }
 }
 
 #[async_trait]
-impl Decorator for CaptureArtifacts {
+impl Decorator for CaptureDecorator {
     async fn call(
         &self,
         tool: &dyn Tool,
@@ -94,7 +96,7 @@ impl Decorator for CaptureArtifacts {
     ) -> Result<ToolResult, ToolError> {
         let mut result = tool.call(arguments, context).await?;
         for artifact in &result.artifacts {
-            if let Err(error) = self.0.take(artifact, context) {
+            if let Err(error) = self.0.capture(artifact, context) {
                 tracing::warn!(tool = %tool.definition().id, %error, "an artifact was not stored");
                 result
                     .for_llm
@@ -139,15 +141,15 @@ mod tests {
             .with_filter(|page| page.value["score"].as_u64() > Some(1))
             .with_transform(|page| Artifact::new("Score", page.value["score"].clone()));
         let context = ToolContext::new();
-        assert!(capture.take(&page(1), &context).is_ok());
+        assert!(capture.capture(&page(1), &context).is_ok());
         assert!(
             capture
-                .take(&Artifact::new("Other", json!({"score": 9})), &context)
+                .capture(&Artifact::new("Other", json!({"score": 9})), &context)
                 .is_ok()
         );
         assert!(
-            capture.take(&page(2), &context).is_err(),
-            "the error of a sink is returned"
+            capture.capture(&page(2), &context).is_err(),
+            "an error of one sink is returned"
         );
         assert_eq!(first.artifacts(), [Artifact::new("Score", json!(2))]);
         assert_eq!(second.artifacts(), first.artifacts());

@@ -9,11 +9,11 @@ pub trait ArtifactSink: Send + Sync {
     /// Receives an artifact.
     ///
     /// # Errors
-    /// If the artifact could not be stored; the reason is appended to the text of the result.
-    fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error>;
+    /// If the artifact could not be stored. The error is appended to the text of the tool's result.
+    fn receive(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error>;
 
-    /// Returns whether the artifacts stay within the run of the call, as on its blackboard; by default `false`. With a
-    /// sink outside the run, a tool whose artifacts are captured is in the class
+    /// Returns whether the sink stores artifacts only within the run of the call, for example on its blackboard. The default
+    /// is `false`. A tool whose artifacts pass to a sink outside the run has the class
     /// [`EffectClass::Write`](crate::EffectClass::Write).
     fn is_within_run(&self) -> bool {
         false
@@ -21,7 +21,7 @@ pub trait ArtifactSink: Send + Sync {
 }
 
 impl<F: Fn(&Artifact) -> Result<(), Error> + Send + Sync> ArtifactSink for F {
-    fn take(&self, artifact: &Artifact, _context: &ToolContext) -> Result<(), Error> {
+    fn receive(&self, artifact: &Artifact, _context: &ToolContext) -> Result<(), Error> {
         self(artifact)
     }
 }
@@ -31,7 +31,7 @@ impl<F: Fn(&Artifact) -> Result<(), Error> + Send + Sync> ArtifactSink for F {
 pub struct BlackboardSink;
 
 impl ArtifactSink for BlackboardSink {
-    fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
+    fn receive(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
         context.blackboard()?.put(artifact.clone())
     }
 
@@ -47,7 +47,7 @@ pub struct ListSink {
 }
 
 impl ListSink {
-    /// Creates an empty list.
+    /// Creates a sink with an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -61,7 +61,7 @@ impl ListSink {
 }
 
 impl ArtifactSink for ListSink {
-    fn take(&self, artifact: &Artifact, _context: &ToolContext) -> Result<(), Error> {
+    fn receive(&self, artifact: &Artifact, _context: &ToolContext) -> Result<(), Error> {
         let mut artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
         artifacts.push(artifact.clone());
         Ok(())
@@ -91,12 +91,12 @@ impl CompositeSink {
 
 impl ArtifactSink for CompositeSink {
     /// Passes the artifact to every sink, also after an error, and returns the first error.
-    fn take(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
-        let mut outcome = Ok(());
+    fn receive(&self, artifact: &Artifact, context: &ToolContext) -> Result<(), Error> {
+        let mut result = Ok(());
         for sink in &self.sinks {
-            outcome = outcome.and(sink.take(artifact, context));
+            result = result.and(sink.receive(artifact, context));
         }
-        outcome
+        result
     }
 
     fn is_within_run(&self) -> bool {

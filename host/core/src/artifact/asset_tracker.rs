@@ -8,14 +8,14 @@ use serde::Serialize;
 use crate::text::id_text;
 use crate::{Artifact, ArtifactCapture, DecoratedTool, Tool, ToolExt};
 
-/// Maximum number of assets in a tracker, far more than a person views. The oldest are removed first.
+/// Maximum number of assets in a tracker, far more than a person views. If there are more, the oldest asset is removed.
 const ASSETS_MAX: usize = 1_000;
 
 /// An artifact with an id.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Asset {
-    /// The `id` of the artifact.
+    /// The `id` in the JSON of the artifact.
     pub id: String,
     /// The artifact.
     #[serde(flatten)]
@@ -24,7 +24,7 @@ pub struct Asset {
 
 /// Collects the assets that tools return: artifacts whose value has an `id`. Clones share the collection.
 ///
-/// An asset with the id and type of an earlier one replaces it and becomes the newest.
+/// An asset replaces an earlier asset with the same id and type, and becomes the newest asset.
 ///
 /// ```
 /// use toolwit_core::{AssetTracker, Tool};
@@ -46,7 +46,7 @@ impl AssetTracker {
         Self::default()
     }
 
-    /// Decorates a tool so that the tracker collects the assets of its results that pass the filter.
+    /// Decorates a tool. The tracker collects the assets in the tool's results for which the filter returns `true`.
     #[must_use]
     pub fn track_tool(
         &self,
@@ -62,7 +62,7 @@ impl AssetTracker {
         }))
     }
 
-    /// Decorates several tools so that the tracker collects the assets of their results that pass the filter.
+    /// Decorates several tools, as [`track_tool`](Self::track_tool) does.
     #[must_use]
     pub fn track_tools(
         &self,
@@ -80,10 +80,10 @@ impl AssetTracker {
             .collect()
     }
 
-    /// Adds an asset.
+    /// Adds an asset, or replaces an earlier asset with the same id and type.
     pub fn add(&self, asset: Asset) {
         let mut assets = self.lock();
-        assets.retain(|other| other.id != asset.id || other.artifact.kind != asset.artifact.kind);
+        assets.retain(|earlier| earlier.id != asset.id || earlier.artifact.kind != asset.artifact.kind);
         assets.push_back(asset);
         if assets.len() > ASSETS_MAX {
             assets.pop_front();
@@ -101,7 +101,7 @@ impl AssetTracker {
     }
 }
 
-/// Returns the artifact as an asset if it has an id: a string or a number.
+/// Returns the artifact as an asset. Returns `None` if the artifact's JSON has no `id` that is a string or a number.
 fn asset_of(artifact: &Artifact) -> Option<Asset> {
     let id = id_text(artifact.value.get("id")?)?;
     let artifact = artifact.clone();
@@ -116,10 +116,11 @@ mod tests {
     use super::*;
     use crate::{Arguments, NativeTool, ToolContext, ToolResult};
 
-    fn compose(work_counts: &'static [u32]) -> Arc<dyn Tool> {
+    /// Returns a tool whose result has one `Concert` for each number of works. The id of a concert is its index.
+    fn compose_tool(work_counts: &'static [u32]) -> Arc<dyn Tool> {
         let tool = NativeTool::new("compose", "", json!({"type": "object"}), move |_, _| async move {
-            let concerts = work_counts.iter().enumerate();
-            Ok(concerts.fold(ToolResult::text("composed"), |result, (id, work_count)| {
+            let counts = work_counts.iter().enumerate();
+            Ok(counts.fold(ToolResult::text("composed"), |result, (id, work_count)| {
                 result.with_artifact(Artifact::new("Concert", json!({"id": id, "works": work_count})))
             }))
         });
@@ -135,7 +136,7 @@ mod tests {
     async fn assets_that_pass_the_filter_are_collected_once_per_id() {
         let tracker = AssetTracker::new();
         let is_long = |asset: &Asset| asset.artifact.value["works"].as_u64() >= Some(3);
-        let tool = tracker.track_tool(compose(&[3, 1, 4]), is_long);
+        let tool = tracker.track_tool(compose_tool(&[3, 1, 4]), is_long);
         for _ in 0..2 {
             let result = tool.call(Arguments::new(), &ToolContext::new()).await.unwrap();
             assert_eq!(result.artifacts.len(), 3, "the result keeps all artifacts");
@@ -147,10 +148,10 @@ mod tests {
     #[tokio::test]
     async fn several_tools_are_tracked_and_artifacts_without_id_are_ignored() {
         let tracker = AssetTracker::new();
-        let take_note = NativeTool::new("take_note", "", json!({"type": "object"}), |_, _| async {
+        let note_tool = NativeTool::new("take_note", "", json!({"type": "object"}), |_, _| async {
             Ok(ToolResult::text("").with_artifact(Artifact::new("Note", json!("hm"))))
         });
-        let tools = [compose(&[1]), Arc::new(take_note.unwrap())];
+        let tools = [compose_tool(&[1]), Arc::new(note_tool.unwrap())];
         for tool in tracker.track_tools(tools, |_| true) {
             tool.call(Arguments::new(), &ToolContext::new()).await.unwrap();
         }

@@ -11,4 +11,4 @@ pub use artifact_capture::ArtifactCapture;
 pub use artifact_sink::{ArtifactSink, BlackboardSink, CompositeSink, ListSink};
 pub use asset_tracker::{Asset, AssetTracker};
 
-pub(crate) use artifact_capture::CaptureArtifacts;
+pub(crate) use artifact_capture::CaptureDecorator;

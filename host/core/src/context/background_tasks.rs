@@ -14,11 +14,11 @@ use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
 
 /// A handle with which a call delivers its result later.
 ///
-/// A tool takes the handle from [`ToolContext::background_task`] and returns [`ToolResult::background`]. Later it passes the
-/// late result to [`deliver`](BackgroundTask::deliver). Or it passes a future to [`spawn`](BackgroundTask::spawn), which
-/// delivers the output of the future and ends with the conversation. The late result enters the history before the next
-/// inference. It wakes a conversation that waits. A handle that is dropped without a result delivers an error, so that no
-/// caller waits forever.
+/// A tool takes the handle from [`ToolContext::background_task`], and returns [`ToolResult::background`] as a pending result.
+/// Later, the code of the tool passes the late result to [`deliver`](BackgroundTask::deliver). Alternatively, the tool passes a
+/// future to [`spawn`](BackgroundTask::spawn), which delivers the output of the future. The late result enters the history
+/// before the next inference, and wakes a waiting conversation. A handle that is dropped without a result delivers an error,
+/// so that no caller waits forever.
 ///
 /// ```
 /// use serde_json::json;
@@ -32,12 +32,12 @@ use crate::{Error, ErrorKind, Phase, ToolContext, ToolError, ToolResult};
 /// ```
 #[must_use = "a background task that is dropped delivers an error"]
 pub struct BackgroundTask {
-    call: String,
+    call_id: String,
     context: ToolContext,
     sender: mpsc::UnboundedSender<LateResult>,
-    tasks: Arc<Mutex<Tasks>>,
+    tokio_tasks: Arc<Mutex<TokioTasks>>,
     reviews: LateReviews,
-    /// The runtime on which the result is reviewed, whichever thread delivers the result.
+    /// The runtime that runs the reviews, because a thread outside of any runtime may deliver the result.
     runtime: Option<Handle>,
     is_delivered: bool,
 }
@@ -49,27 +49,27 @@ impl BackgroundTask {
         &self.context
     }
 
-    /// Delivers the result, after its review by the [interceptors](crate::Interceptor) of the call. If a call with interceptors
-    /// started the task outside a Tokio runtime, an error is delivered instead. The result is discarded if the conversation
-    /// has ended or the call did not return a pending result.
+    /// Delivers the result, after the [interceptors](crate::Interceptor) of the call have reviewed it. If the call has
+    /// interceptors and took this handle outside a Tokio runtime, an error is delivered instead. The result is discarded if
+    /// the conversation has ended, or if the call did not return a pending result.
     pub fn deliver(mut self, result: ToolResult) {
         if self.reviews.is_empty() {
             return self.send(result);
         }
         let Some(runtime) = self.runtime.take() else {
             return self.send(ToolResult::error(
-                "the result is withheld, because there is no runtime to check it; the call may have taken effect",
+                "the result is withheld, because no Tokio runtime is available for its review; the call may have taken effect",
             ));
         };
-        let tasks = self.tasks.clone();
+        let tokio_tasks = self.tokio_tasks.clone();
         let review = async move {
-            let reviewed = self.reviews.run(result, &self.context).await;
-            self.send(reviewed);
+            let reviewed_result = self.reviews.run(result, &self.context).await;
+            self.send(reviewed_result);
         };
-        lock(&tasks).spawn_on(review, &runtime);
+        lock(&tokio_tasks).spawn_on(review, &runtime);
     }
 
-    /// Runs a future as a task of the conversation and delivers its result.
+    /// Runs a future as a Tokio task and delivers its output as the late result.
     ///
     /// The task is aborted when the conversation ends. If the future returns an error, a result with the status
     /// [`Error`](crate::ToolStatus::Error) is delivered.
@@ -77,8 +77,8 @@ impl BackgroundTask {
     /// # Panics
     /// Outside a Tokio runtime.
     pub fn spawn(self, work: impl Future<Output = Result<ToolResult, ToolError>> + Send + 'static) {
-        let tasks = self.tasks.clone();
-        lock(&tasks).spawn(async move {
+        let tokio_tasks = self.tokio_tasks.clone();
+        lock(&tokio_tasks).spawn(async move {
             let result = work
                 .await
                 .unwrap_or_else(|error| ToolResult::error(error.report().to_string()));
@@ -88,12 +88,12 @@ impl BackgroundTask {
 
     fn send(&mut self, result: ToolResult) {
         self.is_delivered = true;
-        let late = LateResult {
-            call: std::mem::take(&mut self.call),
+        let late_result = LateResult {
+            call_id: std::mem::take(&mut self.call_id),
             result,
         };
         // Sending fails only after the conversation has ended.
-        let _ = self.sender.send(late);
+        let _ = self.sender.send(late_result);
     }
 }
 
@@ -108,7 +108,7 @@ impl Drop for BackgroundTask {
 /// A result that a background task delivered.
 pub struct LateResult {
     /// The id of the call in the history.
-    pub call: String,
+    pub call_id: String,
     /// The result.
     pub result: ToolResult,
 }
@@ -117,20 +117,20 @@ pub struct LateResult {
 pub struct BackgroundTasks {
     inbox: mpsc::UnboundedReceiver<LateResult>,
     sender: mpsc::UnboundedSender<LateResult>,
-    tasks: Arc<Mutex<Tasks>>,
-    /// The ids of the calls that took a handle, until [`forget`](Self::forget) removes them.
+    tokio_tasks: Arc<Mutex<TokioTasks>>,
+    /// The ids of the calls that took a [`BackgroundTask`], until [`forget`](Self::forget) removes them.
     calls_with_task: Arc<Mutex<HashSet<String>>>,
     cancel: CancellationToken,
 }
 
 /// The Tokio tasks of one conversation. If `is_closed` is set, further tasks are dropped.
 #[derive(Default)]
-struct Tasks {
+struct TokioTasks {
     running: JoinSet<()>,
     is_closed: bool,
 }
 
-impl Tasks {
+impl TokioTasks {
     fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
         while self.running.try_join_next().is_some() {}
         if !self.is_closed {
@@ -146,39 +146,40 @@ impl Tasks {
 }
 
 impl BackgroundTasks {
-    /// Creates the task list of a conversation. Cancelling the token `conversation` cancels the contexts of the tasks.
-    pub fn new(conversation: &CancellationToken) -> Self {
+    /// Creates the empty task list of a conversation. Cancelling the token of the conversation also cancels the token in the
+    /// [context](BackgroundTask::context) of each task.
+    pub fn new(conversation_token: &CancellationToken) -> Self {
         let (sender, inbox) = mpsc::unbounded_channel();
         Self {
             inbox,
             sender,
-            tasks: Arc::default(),
+            tokio_tasks: Arc::default(),
             calls_with_task: Arc::default(),
-            cancel: conversation.child_token(),
+            cancel: conversation_token.child_token(),
         }
     }
 
-    /// Returns a copy of a context with which the call with this id can start a background task.
-    pub fn offer(&self, call: &str, context: &ToolContext) -> ToolContext {
-        // A context inside an agent still carries the reviews of the call that runs the agent. They do not apply to this call.
+    /// Returns a copy of a context, with which the call with this id can start a background task.
+    pub fn context_for_call(&self, call_id: &str, context: &ToolContext) -> ToolContext {
+        // In an agent that a tool runs, the context still carries the reviews of the outer call. They do not apply to this call.
         let context = context.clone().without_extension::<LateReviews>();
-        context.with_extension(TaskOffer {
-            call: call.to_owned(),
+        context.with_extension(TaskStarter {
+            call_id: call_id.to_owned(),
             sender: self.sender.clone(),
-            tasks: self.tasks.clone(),
+            tokio_tasks: self.tokio_tasks.clone(),
             calls_with_task: self.calls_with_task.clone(),
             cancel: self.cancel.clone(),
         })
     }
 
     /// Returns whether a call has started a background task and was not [forgotten](Self::forget).
-    pub fn has_task(&self, call: &str) -> bool {
-        lock(&self.calls_with_task).contains(call)
+    pub fn has_task(&self, call_id: &str) -> bool {
+        lock(&self.calls_with_task).contains(call_id)
     }
 
     /// Removes a call whose late result was received, or whose result was not pending.
-    pub fn forget(&self, call: &str) {
-        lock(&self.calls_with_task).remove(call);
+    pub fn forget(&self, call_id: &str) {
+        lock(&self.calls_with_task).remove(call_id);
     }
 
     /// Returns the next late result without waiting, or `None` if no result has arrived.
@@ -195,17 +196,17 @@ impl BackgroundTasks {
 impl Drop for BackgroundTasks {
     fn drop(&mut self) {
         self.cancel.cancel();
-        let mut tasks = lock(&self.tasks);
-        tasks.is_closed = true;
-        tasks.running.abort_all();
+        let mut tokio_tasks = lock(&self.tokio_tasks);
+        tokio_tasks.is_closed = true;
+        tokio_tasks.running.abort_all();
     }
 }
 
-/// The extension of a context with which a call can start a background task.
-struct TaskOffer {
-    call: String,
+/// The extension of a [`ToolContext`] with which one call can start a background task.
+struct TaskStarter {
+    call_id: String,
     sender: mpsc::UnboundedSender<LateResult>,
-    tasks: Arc<Mutex<Tasks>>,
+    tokio_tasks: Arc<Mutex<TokioTasks>>,
     calls_with_task: Arc<Mutex<HashSet<String>>>,
     cancel: CancellationToken,
 }
@@ -213,37 +214,37 @@ struct TaskOffer {
 impl ToolContext {
     /// Returns a copy that cannot start a background task, for a nested call whose caller waits for the result.
     pub fn without_background_tasks(self) -> Self {
-        self.without_extension::<TaskOffer>()
+        self.without_extension::<TaskStarter>()
     }
 
-    /// Starts a background task, at most one per call.
+    /// Returns the handle to a background task of the call. A call can have at most one background task.
     ///
     /// # Errors
     /// [`ToolError::Model`] outside a conversation, in a nested call whose caller waits for the result, if the call already
     /// has a background task, or if [`BACKGROUND_TASKS_MAX`] is reached.
     pub fn background_task(&self) -> Result<BackgroundTask, ToolError> {
         let refusal = |message: &str| Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
-        let Some(offer) = self.extension::<TaskOffer>() else {
+        let Some(starter) = self.extension::<TaskStarter>() else {
             let error = refusal("a background task needs a conversation");
             return Err(ToolError::Model(
                 error.with_suggestion("call the tool in a conversation"),
             ));
         };
-        let mut calls_with_task = lock(&offer.calls_with_task);
+        let mut calls_with_task = lock(&starter.calls_with_task);
         if calls_with_task.len() >= BACKGROUND_TASKS_MAX {
             let error = refusal("too many background tasks are running");
             return Err(ToolError::Model(
                 error.with_suggestion("wait until one of them has finished"),
             ));
         }
-        if !calls_with_task.insert(offer.call.clone()) {
+        if !calls_with_task.insert(starter.call_id.clone()) {
             return Err(ToolError::Model(refusal("the call already has a background task")));
         }
         Ok(BackgroundTask {
-            call: offer.call.clone(),
-            context: self.clone().with_cancel(offer.cancel.clone()),
-            sender: offer.sender.clone(),
-            tasks: offer.tasks.clone(),
+            call_id: starter.call_id.clone(),
+            context: self.clone().with_cancel_token(starter.cancel.clone()),
+            sender: starter.sender.clone(),
+            tokio_tasks: starter.tokio_tasks.clone(),
             reviews: LateReviews::of(self),
             runtime: Handle::try_current().ok(),
             is_delivered: false,

@@ -11,10 +11,12 @@ use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
 
 /// The objects that the tools of a conversation or of an agent share, in insertion order.
 ///
-/// Tools access the board through [`ToolContext::blackboard`](crate::ToolContext::blackboard). An agent that a tool runs has a
-/// board of its own, which begins with the objects of the [outer board](Self::spawn).
-/// The model sees the objects only through tools. Objects are JSON, so that native tools and plugins can share them, and are
-/// immutable. An object can also be [live](Artifact::live): native tools then share the Rust object itself.
+/// Tools access the board through [`ToolContext::blackboard`](crate::ToolContext::blackboard). The model sees the objects only
+/// through tools. An agent that a tool runs has a [board of its own](Self::new_child), which begins with the objects of the
+/// outer board.
+///
+/// Objects are immutable. They are JSON, so that native tools and plugins can share them. An object can also be
+/// [live](Artifact::live): native tools then share the Rust object itself.
 ///
 /// ```
 /// use serde_json::json;
@@ -28,7 +30,7 @@ use crate::{Artifact, Error, ErrorKind, ExceededLimit, Phase};
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 pub trait Blackboard: Send + Sync {
-    /// Adds an object, optionally with a name. A name refers to the newest object that has it.
+    /// Adds an object, optionally with a name. If several objects have the same name, the name refers to the newest of them.
     ///
     /// # Errors
     /// [`ErrorKind::Resources`] if the board is full. No object is evicted, since tools may depend on it.
@@ -37,9 +39,9 @@ pub trait Blackboard: Send + Sync {
     /// Returns all entries, the oldest first.
     fn entries(&self) -> Vec<BlackboardEntry>;
 
-    /// Creates the board of an agent that a tool runs, with the objects of this board. Objects that the agent adds are on
-    /// this board only after they are [shared](BlackboardSharing::apply).
-    fn spawn(&self) -> Arc<dyn Blackboard>;
+    /// Creates the board of an agent that a tool runs, with the objects of this board. An object that the agent adds is not
+    /// on this board until [`BlackboardSharing::apply`] copies it.
+    fn new_child(&self) -> Arc<dyn Blackboard>;
 
     /// Adds an object without a name.
     ///
@@ -64,14 +66,14 @@ pub trait Blackboard: Send + Sync {
         Some(entries.swap_remove(position))
     }
 
-    /// Returns the newest object of a type, given by simple or full name.
+    /// Returns the newest object whose type has this full or simple name, as in [`Artifact::is_a`].
     fn last(&self, kind: &str) -> Option<BlackboardEntry> {
         let mut entries = self.entries();
         let position = entries.iter().rposition(|entry| entry.is_a(kind))?;
         Some(entries.swap_remove(position))
     }
 
-    /// Returns the number of objects of a type, given by simple or full name.
+    /// Returns the number of objects whose type has this full or simple name, as in [`Artifact::is_a`].
     fn count(&self, kind: &str) -> usize {
         self.entries().iter().filter(|entry| entry.is_a(kind)).count()
     }
@@ -87,7 +89,7 @@ impl dyn Blackboard {
         serde_json::from_value(entry.value().clone()).ok()
     }
 
-    /// Returns the newest live object of a Rust type, which an artifact [carries](Artifact::with_object).
+    /// Returns the newest live object of a Rust type that an artifact on the board [carries](Artifact::with_object).
     #[must_use]
     pub fn last_live<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let entries = self.entries();
@@ -104,7 +106,7 @@ pub struct BlackboardEntry {
 }
 
 impl BlackboardEntry {
-    /// Creates an entry, for other implementations of [`Blackboard`].
+    /// Creates an entry, for implementations of [`Blackboard`].
     #[must_use]
     pub fn new(name: Option<&str>, object: Artifact) -> Self {
         Self {
@@ -121,25 +123,25 @@ impl BlackboardEntry {
         self
     }
 
-    /// Returns the name.
+    /// Returns the name of the object, if it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Returns the full name of the type.
+    /// Returns the full type name of the object.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.object.kind
     }
 
-    /// Returns the object without its type.
+    /// Returns the JSON of the object.
     #[must_use]
     pub fn value(&self) -> &serde_json::Value {
         &self.object.value
     }
 
-    /// Returns the object with its type.
+    /// Returns the object as an artifact: its type, its JSON and the live object, if there is one.
     #[must_use]
     pub fn artifact(&self) -> &Artifact {
         &self.object
@@ -151,14 +153,14 @@ impl BlackboardEntry {
         self.is_inherited
     }
 
-    /// Returns whether the object is of a type, given by simple or full name.
+    /// Returns whether the type of the object has this full or simple name, as in [`Artifact::is_a`].
     #[must_use]
     pub fn is_a(&self, kind: &str) -> bool {
         self.object.is_a(kind)
     }
 }
 
-/// A blackboard in memory, with limits of the number and the total size of its objects.
+/// A blackboard in memory, with limits for the number and the total size of its objects.
 #[derive(Default)]
 pub struct MemoryBlackboard {
     limits: BlackboardLimits,
@@ -170,7 +172,7 @@ pub struct MemoryBlackboard {
 pub struct BlackboardLimits {
     /// Maximum number of objects.
     pub entries_max: usize,
-    /// Maximum memory of all objects with their names and types, in bytes, estimated from their JSON.
+    /// Maximum memory of all objects, including their names and types, in bytes. The memory is estimated from the JSON.
     pub bytes_max: u64,
 }
 
@@ -186,6 +188,7 @@ impl Default for BlackboardLimits {
 #[derive(Clone, Default)]
 struct BoardContent {
     entries: Vec<BlackboardEntry>,
+    /// The estimated memory of the entries.
     bytes: u64,
 }
 
@@ -240,7 +243,7 @@ impl Blackboard for MemoryBlackboard {
         self.content().entries.clone()
     }
 
-    fn spawn(&self) -> Arc<dyn Blackboard> {
+    fn new_child(&self) -> Arc<dyn Blackboard> {
         let mut content = self.content().clone();
         for entry in &mut content.entries {
             entry.is_inherited = true;
@@ -267,17 +270,17 @@ pub enum BlackboardSharing {
     /// All objects that the agent added.
     #[default]
     All,
-    /// The objects of these types that the agent added. A type is given by its simple or full name.
+    /// The objects that the agent added and whose type has one of these full or simple names.
     Kinds(Vec<String>),
     /// No objects.
     Nothing,
 }
 
 impl BlackboardSharing {
-    /// Adds the shared objects of the board `child` to the board `parent`, in insertion order. Inherited objects are skipped.
+    /// Copies the shared objects from the board `child` to the board `parent`, in insertion order. Inherited objects are skipped.
     ///
     /// # Errors
-    /// As [`Blackboard::place`], for the first object that exceeds a limit. The objects before it are added.
+    /// The error of [`Blackboard::place`] for the first object that exceeds a limit. The objects before it are copied.
     pub fn apply(&self, child: &dyn Blackboard, parent: &dyn Blackboard) -> Result<(), Error> {
         let added_entries = child.entries().into_iter().filter(|entry| !entry.is_inherited());
         for entry in added_entries.filter(|entry| self.is_shared(entry)) {

@@ -1,82 +1,81 @@
-//! Work of a call that is deferred until its answer has been delivered.
+//! Work of a call that is deferred until the answer has been sent to the client.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::ToolContext;
 
-/// Work of a call that is deferred until the answer has been delivered, so that the receiver does not wait for it. An example
-/// is clearing the memory of an instance.
+/// Work of a call that is deferred until the answer has been sent, so that the client does not wait for the work. An example
+/// is clearing the memory of a plugin instance.
 ///
 /// A server adds a value of this type to the [`ToolContext`] of a call, and calls [`run`](Self::run) after it has sent the
-/// answer. Without such a value, a tool does the work before it returns.
+/// answer. If the context has no `DeferredWork`, a tool does the work before it returns.
 ///
 /// The work runs on a thread of the runtime, and must not block it. Clones share the work. When the last clone is dropped,
-/// work that has not begun is dropped too.
+/// work that has not begun is dropped without running.
 #[derive(Clone, Default)]
 pub struct DeferredWork {
-    state: Arc<Mutex<DeferredState>>,
+    queue: Arc<Mutex<WorkQueue>>,
 }
 
 #[derive(Default)]
-struct DeferredState {
-    /// Whether the answer has been delivered.
-    is_delivered: bool,
+struct WorkQueue {
+    /// Whether the answer has been sent.
+    is_answer_sent: bool,
     /// The work in the order in which it was deferred.
     slots: Vec<Arc<WorkSlot>>,
 }
 
-/// One piece of work.
 type Work = Box<dyn FnOnce() + Send>;
 
 /// A slot for one piece of work. It is `None` after the work has begun.
 type WorkSlot = Mutex<Option<Work>>;
 
-/// A handle to one piece of deferred work. It does not keep the work alive.
+/// A handle to one piece of deferred work. The handle does not keep the work alive.
 #[derive(Clone, Debug)]
 pub struct DeferredWorkHandle(Weak<WorkSlot>);
 
 impl DeferredWork {
-    /// Creates a value without work.
+    /// Creates an empty queue of work.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the value in a context, if the server defers work.
+    /// Returns the `DeferredWork` of a context, if it has one.
     #[must_use]
     pub fn of(context: &ToolContext) -> Option<&Self> {
         context.extension()
     }
 
-    /// Defers work until the answer has been delivered. If the answer has already been delivered, runs the work and returns
+    /// Defers work until the answer has been sent. If the answer has already been sent, runs the work immediately and returns
     /// `None`.
     pub fn defer(&self, work: impl FnOnce() + Send + 'static) -> Option<DeferredWorkHandle> {
-        let mut state = self.lock();
-        if state.is_delivered {
-            drop(state);
+        let mut queue = self.lock();
+        if queue.is_answer_sent {
+            drop(queue);
             work();
             return None;
         }
         let slot: Arc<WorkSlot> = Arc::new(Mutex::new(Some(Box::new(work))));
         let handle = DeferredWorkHandle(Arc::downgrade(&slot));
-        state.slots.push(slot);
+        queue.slots.push(slot);
         Some(handle)
     }
 
-    /// Runs the deferred work sequentially, after the answer has been delivered. After this call, [`defer`](Self::defer) runs
-    /// further work immediately.
+    /// Runs the deferred work sequentially. The server calls this method after it has sent the answer. After this call,
+    /// [`defer`](Self::defer) runs further work immediately.
     pub fn run(&self) {
         let slots = {
-            let mut state = self.lock();
-            state.is_delivered = true;
-            std::mem::take(&mut state.slots)
+            let mut queue = self.lock();
+            queue.is_answer_sent = true;
+            std::mem::take(&mut queue.slots)
         };
-        slots.iter().for_each(|slot| run(slot));
+        slots.iter().for_each(|slot| run_slot(slot));
     }
 
-    fn lock(&self) -> MutexGuard<'_, DeferredState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, WorkQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,37 +83,37 @@ impl DeferredWorkHandle {
     /// Runs the work immediately, without waiting for the answer, unless the work has begun or was dropped.
     pub fn run(&self) {
         if let Some(slot) = self.0.upgrade() {
-            run(&slot);
+            run_slot(&slot);
         }
     }
 
     /// Returns whether the work has begun or was dropped.
     #[must_use]
     pub fn has_begun(&self) -> bool {
-        self.0.upgrade().is_none_or(|slot| lock(&slot).is_none())
+        self.0.upgrade().is_none_or(|slot| lock_slot(&slot).is_none())
     }
 }
 
 impl fmt::Debug for DeferredWork {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.lock();
+        let queue = self.lock();
         formatter
             .debug_struct("DeferredWork")
-            .field("is_delivered", &state.is_delivered)
-            .field("work", &state.slots.len())
+            .field("is_answer_sent", &queue.is_answer_sent)
+            .field("slots", &queue.slots.len())
             .finish()
     }
 }
 
 /// Runs the work of a slot, unless it has begun.
-fn run(slot: &WorkSlot) {
-    let work = lock(slot).take();
+fn run_slot(slot: &WorkSlot) {
+    let work = lock_slot(slot).take();
     if let Some(work) = work {
         work();
     }
 }
 
-fn lock(slot: &WorkSlot) -> MutexGuard<'_, Option<Work>> {
+fn lock_slot(slot: &WorkSlot) -> MutexGuard<'_, Option<Work>> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

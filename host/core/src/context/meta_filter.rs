@@ -1,4 +1,4 @@
-//! Exchange of context values with other systems, as `_meta` of the Model Context Protocol.
+//! Exchange of context values with servers and clients, in the field `_meta` of the Model Context Protocol (MCP).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::ToolContext;
 
-/// A function that receives all values and returns the values that pass the filter. It may change them.
+/// A function that receives all values and returns the values that pass the filter. The function may change keys and values.
 type CustomFilter = dyn Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync;
 
-/// A filter for the values of a [`ToolContext`] that are sent to a server, and for the values that a client sends.
+/// A filter for the values of a [`ToolContext`] that are sent to an MCP server, and for the values that an MCP client sends.
 ///
-/// The default passes no values: a context may hold tenants and tokens, which must not reach a foreign server.
+/// The default filter passes no values: a context may contain tenants and tokens, which must not reach an untrusted server.
 ///
 /// ```
 /// use toolwit_core::{MetaFilter, ToolContext};
@@ -24,10 +24,10 @@ type CustomFilter = dyn Fn(&Map<String, Value>) -> Map<String, Value> + Send + S
 /// assert_eq!(passed.keys().collect::<Vec<_>>(), ["tenant"]);
 /// ```
 #[derive(Clone, Default)]
-pub struct MetaFilter(Rule);
+pub struct MetaFilter(FilterRule);
 
 #[derive(Clone, Default)]
-enum Rule {
+enum FilterRule {
     #[default]
     Nothing,
     Everything,
@@ -40,31 +40,31 @@ impl MetaFilter {
     /// Creates a filter that passes no values.
     #[must_use]
     pub fn nothing() -> Self {
-        Self(Rule::Nothing)
+        Self(FilterRule::Nothing)
     }
 
     /// Creates a filter that passes all values, for a trusted server.
     #[must_use]
     pub fn pass_through() -> Self {
-        Self(Rule::Everything)
+        Self(FilterRule::Everything)
     }
 
     /// Creates a filter that passes only the values with these keys.
     #[must_use]
     pub fn allow<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
-        Self(Rule::Allow(keys.into_iter().map(Into::into).collect()))
+        Self(FilterRule::Allow(keys.into_iter().map(Into::into).collect()))
     }
 
     /// Creates a filter that passes all values except those with these keys.
     #[must_use]
     pub fn deny<K: Into<String>>(keys: impl IntoIterator<Item = K>) -> Self {
-        Self(Rule::Deny(keys.into_iter().map(Into::into).collect()))
+        Self(FilterRule::Deny(keys.into_iter().map(Into::into).collect()))
     }
 
     /// Creates a filter that passes the values that a function returns.
     #[must_use]
     pub fn custom(convert: impl Fn(&Map<String, Value>) -> Map<String, Value> + Send + Sync + 'static) -> Self {
-        Self(Rule::Custom(Arc::new(convert)))
+        Self(FilterRule::Custom(Arc::new(convert)))
     }
 
     /// Returns the default filter for a server: it passes all values if the server is trusted, otherwise none.
@@ -95,11 +95,11 @@ impl MetaFilter {
 
     fn filter(&self, mut values: Map<String, Value>) -> Map<String, Value> {
         match &self.0 {
-            Rule::Nothing => values.clear(),
-            Rule::Everything => {}
-            Rule::Allow(keys) => values.retain(|key, _| keys.contains(key)),
-            Rule::Deny(keys) => values.retain(|key, _| !keys.contains(key)),
-            Rule::Custom(convert) => return convert(&values),
+            FilterRule::Nothing => values.clear(),
+            FilterRule::Everything => {}
+            FilterRule::Allow(keys) => values.retain(|key, _| keys.contains(key)),
+            FilterRule::Deny(keys) => values.retain(|key, _| !keys.contains(key)),
+            FilterRule::Custom(convert) => return convert(&values),
         }
         values
     }
@@ -108,11 +108,11 @@ impl MetaFilter {
 impl fmt::Debug for MetaFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
-            Rule::Nothing => "nothing",
-            Rule::Everything => "pass through",
-            Rule::Allow(_) => "allow",
-            Rule::Deny(_) => "deny",
-            Rule::Custom(_) => "custom",
+            FilterRule::Nothing => "nothing",
+            FilterRule::Everything => "pass through",
+            FilterRule::Allow(_) => "allow",
+            FilterRule::Deny(_) => "deny",
+            FilterRule::Custom(_) => "custom",
         })
     }
 }
@@ -148,7 +148,7 @@ mod tests {
 
     // accept: 146
     #[test]
-    fn allowed_client_values_become_context() {
+    fn context_of_a_client_has_only_the_allowed_values() {
         let meta = Map::from_iter([("tenant".to_owned(), json!("acme")), ("admin".to_owned(), json!(true))]);
         let context = MetaFilter::allow(["tenant"]).incoming(&meta);
         assert_eq!((context.text("tenant"), context.get("admin")), (Some("acme"), None));

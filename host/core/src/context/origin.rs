@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The process from which an event or a text comes: a conversation, or an agent that a tool runs. It is not a process of the
-/// operating system.
+/// The source of an event or a text: a process of `toolwit-agent`, which is a conversation or an agent that a tool runs. It is
+/// not a process of the operating system.
 ///
-/// An agent has a parent call: the call of the outer process in which it runs.
-/// Call ids are unique in a run, including its nested agents, so that the parent call identifies the outer process too.
+/// An agent has a parent call: the call of the tool that runs the agent. Call ids are unique in a run, including its nested
+/// agents. The parent call therefore also identifies the outer process, which made the call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Origin {
     /// The id of the process; empty in traces that were written without origins.

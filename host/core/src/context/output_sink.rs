@@ -12,19 +12,19 @@ pub trait OutputSink: Send + Sync {
     /// Receives a permanent message.
     fn communicate(&self, text: &str);
 
-    /// Receives a chunk of streamed model text, and its origin: the conversation, or an agent inside it. The outcome of the run
-    /// has the complete text. By default, chunks are discarded.
-    fn words(&self, _text: &str, _origin: &Origin) {}
+    /// Receives a chunk of the model's streamed text, and its origin: the conversation, or an agent inside it. The outcome of
+    /// the run contains the complete text. By default, chunks are discarded.
+    fn model_text(&self, _text: &str, _origin: &Origin) {}
 
     /// Receives a chunk of the model's streamed reasoning, if the provider returns it. By default, chunks are discarded.
     fn reasoning(&self, _text: &str, _origin: &Origin) {}
 
-    /// Receives the name of a tool as soon as the model begins to write a call of it. The call may still be refused. By
-    /// default, names are discarded.
+    /// Receives the name of a tool as soon as the model begins to write a call of this tool. The call may still be refused.
+    /// By default, names are discarded.
     fn call_announced(&self, _name: &str, _origin: &Origin) {}
 }
 
-/// An output that discards everything, for calls without a receiver.
+/// An output that discards all messages, for calls without a receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoOutput;
 

@@ -12,32 +12,36 @@ use crate::{Blackboard, Error, ErrorKind, NoOutput, OutputSink, Phase, ToolCalle
 
 type Values = BTreeMap<String, Value>;
 
-/// The typed objects, at most one for each type. A context has about ten; a search in a short list is faster than in a map.
+/// The typed objects, at most one for each type. A context has about ten objects, and a search in a list of this length is
+/// faster than in a map.
 type Extensions = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
 
+/// The values of a new context. All new contexts share this map, which saves an allocation for each.
 static NO_VALUES: LazyLock<Arc<Values>> = LazyLock::new(Arc::default);
+
+/// The typed objects of a new context. All new contexts share this list.
 static NO_EXTENSIONS: LazyLock<Arc<Extensions>> = LazyLock::new(Arc::default);
 
-/// The key of the id of the current run, which the loop sets.
+/// The key of the id of the current run of a conversation or an agent. The agent loop sets the value.
 pub const LOOP_ID: &str = "loop_id";
 
-/// The key of the user's channel, such as mail or chat, which the application sets.
+/// The key of the user's channel, such as mail or chat. The application sets the value.
 pub const CHANNEL: &str = "channel";
 
-/// The key of the chat within the channel, which the application sets.
+/// The key of the chat within the channel. The application sets the value.
 pub const CHAT_ID: &str = "chat_id";
 
 /// An immutable set of values that every tool and decorator of a call receives: tenant, correlation id, channel.
 ///
-/// The model never sees it. It also holds typed objects, the cancellation token, the output to the user, and the tools that the
-/// called tool may call. Values may be secret, so the debug form shows keys only.
+/// The model never sees the context. The context also contains typed objects, the cancellation token, the output to the user,
+/// and the tools that the called tool may call. Values may be secret, so the debug form shows only keys.
 ///
 /// ```
 /// use toolwit_core::ToolContext;
 ///
-/// let process = ToolContext::new().with("tenant", "acme").with("channel", "mail");
+/// let conversation = ToolContext::new().with("tenant", "acme").with("channel", "mail");
 /// let call = ToolContext::new().with("channel", "chat");
-/// let merged = process.merged_with(&call);
+/// let merged = conversation.merged_with(&call);
 /// assert_eq!(merged.text("tenant"), Some("acme"));
 /// assert_eq!(merged.text("channel"), Some("chat"), "the value of the call takes precedence");
 /// ```
@@ -45,9 +49,10 @@ pub const CHAT_ID: &str = "chat_id";
 pub struct ToolContext {
     values: Arc<Values>,
     extensions: Arc<Extensions>,
-    cancel: CancellationToken,
-    /// Whether `cancel` was set. If it was not, [`merged_with`](Self::merged_with) uses the token of the other context.
-    has_own_cancel: bool,
+    cancel_token: CancellationToken,
+    /// Whether [`with_cancel_token`](Self::with_cancel_token) set `cancel_token`. If not, [`merged_with`](Self::merged_with) uses
+    /// the token of the other context.
+    has_own_cancel_token: bool,
     output: Option<Arc<dyn OutputSink>>,
     tools: Option<Arc<dyn ToolCaller>>,
 }
@@ -57,8 +62,8 @@ impl Default for ToolContext {
         Self {
             values: NO_VALUES.clone(),
             extensions: NO_EXTENSIONS.clone(),
-            cancel: CancellationToken::new(),
-            has_own_cancel: false,
+            cancel_token: CancellationToken::new(),
+            has_own_cancel_token: false,
             output: None,
             tools: None,
         }
@@ -82,7 +87,7 @@ impl ToolContext {
     /// Returns a copy with one more typed object, such as the limits of the call. It replaces an object of the same type.
     #[must_use]
     pub fn with_extension<T: Any + Send + Sync>(mut self, extension: T) -> Self {
-        insert(
+        insert_extension(
             Arc::make_mut(&mut self.extensions),
             TypeId::of::<T>(),
             Arc::new(extension),
@@ -107,9 +112,9 @@ impl ToolContext {
 
     /// Returns a copy with this cancellation token.
     #[must_use]
-    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
-        self.cancel = cancel;
-        self.has_own_cancel = true;
+    pub fn with_cancel_token(mut self, cancel_token: CancellationToken) -> Self {
+        self.cancel_token = cancel_token;
+        self.has_own_cancel_token = true;
         self
     }
 
@@ -138,19 +143,19 @@ impl ToolContext {
         if !call.extensions.is_empty() {
             let extensions = Arc::make_mut(&mut extensions);
             for (key, value) in call.extensions.iter() {
-                insert(extensions, *key, value.clone());
+                insert_extension(extensions, *key, value.clone());
             }
         }
-        let cancel = if call.has_own_cancel {
-            &call.cancel
+        let cancel_token = if call.has_own_cancel_token {
+            &call.cancel_token
         } else {
-            &self.cancel
+            &self.cancel_token
         };
         Self {
             values,
             extensions,
-            cancel: cancel.clone(),
-            has_own_cancel: call.has_own_cancel || self.has_own_cancel,
+            cancel_token: cancel_token.clone(),
+            has_own_cancel_token: call.has_own_cancel_token || self.has_own_cancel_token,
             output: call.output.clone().or_else(|| self.output.clone()),
             tools: call.tools.clone().or_else(|| self.tools.clone()),
         }
@@ -215,18 +220,18 @@ impl ToolContext {
 
     /// Returns the token that cancels the call.
     #[must_use]
-    pub fn cancel(&self) -> &CancellationToken {
-        &self.cancel
+    pub fn cancel_token(&self) -> &CancellationToken {
+        &self.cancel_token
     }
 
-    /// Returns a copy without tools to call.
+    /// Returns a copy with which the called tool may call no tools.
     #[must_use]
     pub fn without_tools(mut self) -> Self {
         self.tools = None;
         self
     }
 
-    /// Returns the tools that the called tool may call, or `None` if it may call no tools.
+    /// Returns the caller for the tools that the called tool may call, or `None` if the tool may call no tools.
     #[must_use]
     pub fn tools(&self) -> Option<&Arc<dyn ToolCaller>> {
         self.tools.as_ref()
@@ -245,9 +250,9 @@ impl ToolContext {
     }
 }
 
-/// Adds a typed object, or replaces the one of the same type.
-fn insert(extensions: &mut Extensions, key: TypeId, value: Arc<dyn Any + Send + Sync>) {
-    match extensions.iter_mut().find(|(other, _)| *other == key) {
+/// Adds a typed object, or replaces the object of the same type.
+fn insert_extension(extensions: &mut Extensions, key: TypeId, value: Arc<dyn Any + Send + Sync>) {
+    match extensions.iter_mut().find(|(existing_key, _)| *existing_key == key) {
         Some((_, extension)) => *extension = value,
         None => extensions.push((key, value)),
     }
@@ -268,32 +273,39 @@ mod tests {
 
     // accept: 88
     #[test]
-    fn call_values_override_process_values() {
-        let process = ToolContext::new()
+    fn call_values_override_conversation_values() {
+        let conversation = ToolContext::new()
             .with("tenant", "a")
             .with("count", 1)
             .with_extension(7_u32);
         let call = ToolContext::new().with("tenant", "b");
-        let merged = process.merged_with(&call);
+        let merged = conversation.merged_with(&call);
         assert_eq!(merged.text("tenant"), Some("b"));
         assert_eq!(merged.get("count"), Some(&Value::from(1)));
         assert_eq!(merged.extension::<u32>(), Some(&7));
-        assert_eq!(process.text("tenant"), Some("a"), "merging changes neither side");
+        assert_eq!(
+            conversation.text("tenant"),
+            Some("a"),
+            "the merged contexts do not change"
+        );
     }
 
     #[test]
-    fn call_without_a_token_is_cancelled_with_the_process() {
+    fn call_without_a_token_is_cancelled_with_the_conversation() {
         let token = CancellationToken::new();
-        let process = ToolContext::new().with_cancel(token.clone());
-        let merged = process.merged_with(&ToolContext::new());
+        let conversation = ToolContext::new().with_cancel_token(token.clone());
+        let merged = conversation.merged_with(&ToolContext::new());
         token.cancel();
-        assert!(merged.cancel().is_cancelled());
-        assert!(!ToolContext::new().cancel().is_cancelled());
+        assert!(merged.cancel_token().is_cancelled());
+        assert!(!ToolContext::new().cancel_token().is_cancelled());
     }
 
     #[test]
     fn debug_form_shows_keys_only() {
-        let shown = format!("{:?}", ToolContext::new().with("token", "hunter2"));
-        assert!(shown.contains("token") && !shown.contains("hunter2"), "{shown}");
+        let debug_text = format!("{:?}", ToolContext::new().with("token", "hunter2"));
+        assert!(
+            debug_text.contains("token") && !debug_text.contains("hunter2"),
+            "{debug_text}"
+        );
     }
 }

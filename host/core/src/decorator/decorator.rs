@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::entity_results::EntityResults;
 use super::one_shot::OneShot;
 use crate::WallClock;
-use crate::artifact::CaptureArtifacts;
+use crate::artifact::CaptureDecorator;
 use crate::{
     ApprovalGate, Approver, Arguments, ArtifactCapture, BlackboardSink, CallAccess, Effect, EffectClass, EffectSource,
     Error, ErrorKind, Phase, Signal, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolMethods, ToolResult,
@@ -19,7 +19,7 @@ use crate::{
 
 /// Behaviour around each call of a tool.
 ///
-/// A decorator normally passes the context to the tool unchanged. [`ToolExt::with_decorator`] applies one.
+/// A decorator normally passes the context to the tool unchanged. [`ToolExt::with_decorator`] applies a decorator to a tool.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -48,10 +48,10 @@ pub trait Decorator: Send + Sync {
     async fn call(&self, tool: &dyn Tool, arguments: Arguments, context: &ToolContext)
     -> Result<ToolResult, ToolError>;
 
-    /// Decides about a call before its approval, and returns the arguments with which the call would run. By default it
-    /// returns the arguments unchanged.
+    /// Decides about a call before its approval, and returns the arguments with which the call would run. By default, returns
+    /// the arguments unchanged.
     ///
-    /// [`call`](Self::call) must decide again if it receives other arguments than those that this method returned.
+    /// If [`call`](Self::call) receives other arguments than those that this method returned, it must decide again.
     ///
     /// # Errors
     /// An error prevents the call.
@@ -140,7 +140,7 @@ impl Tool for DecoratedTool {
         }
     }
 
-    /// Returns the serial group of the inner tool for these arguments, unless the decorator sets another group.
+    /// Returns the serial group of the inner tool for these arguments, unless the decorator changes the group of the tool.
     fn serial_group_for(&self, arguments: &Arguments) -> Option<u64> {
         let group = self.serial_group();
         if group == self.tool.serial_group() {
@@ -195,7 +195,8 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_identity(id, vec![name])
     }
 
-    /// Changes the id and the candidate names. The id of the inner tool still [selects](crate::ToolSelector) the tool.
+    /// Changes the id and the candidate names. A [`ToolSelector`](crate::ToolSelector) with the id of the inner tool still
+    /// selects this tool.
     fn with_identity(self, id: ToolId, names: Vec<String>) -> DecoratedTool {
         let mut definition = self.definition().clone();
         definition.id = id;
@@ -208,7 +209,7 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_decorator(SetEffect(class))
     }
 
-    /// Ends the run with the result of this tool as its answer, unless the result is an error.
+    /// Makes the result of the tool the answer of the run, and ends the run. A result that is an error does not end the run.
     fn return_direct(self) -> DecoratedTool {
         self.with_decorator(ReturnDirect)
     }
@@ -220,23 +221,23 @@ pub trait ToolExt: Tool + Sized + 'static {
 
     /// Passes the artifacts of the tool's results to a sink. The results keep the artifacts.
     fn capture_artifacts(self, capture: ArtifactCapture) -> DecoratedTool {
-        self.with_decorator(CaptureArtifacts::new(capture))
+        self.with_decorator(CaptureDecorator::new(capture))
     }
 
-    /// Runs the tool once per loop, which is one run of a conversation or an agent. Later calls return a reference to the
-    /// history and this advice.
+    /// Runs the tool once per loop. A loop is one run of a conversation or an agent. Later calls return a text that refers to
+    /// the history, followed by this advice.
     ///
-    /// Use it for tools whose result stays in the context of the model, such as one that loads instructions. Failed calls do
-    /// not count. Outside a loop, every call runs.
+    /// Use this decorator for a tool whose result stays in the history, such as a tool that loads instructions. Failed calls
+    /// do not count. Outside a loop, every call runs.
     fn one_shot_per_loop(self, advice: impl Into<String>) -> DecoratedTool {
         self.with_decorator(OneShot::new(advice))
     }
 
-    /// Reads the tool's JSON results as `T`, a type that derives `Entity`, so that the methods of the objects become tools.
-    /// Use it for a tool of a plugin or an MCP server, whose results are only JSON.
+    /// Deserialises the tool's JSON results as `T`, a type that derives `Entity`, so that the methods of the objects become
+    /// tools. Use this decorator for a tool of a plugin or an MCP server, whose results are only JSON.
     ///
-    /// An object that is a `T`, and each such object of a list, becomes an entity: the model reads the JSON of `T` with its
-    /// id and its tools. Other results, other items of a list and `null` do not change. A result that is an error, is pending
+    /// A JSON object that deserialises as `T` becomes an entity, also if it is an item of a list. The model then reads the
+    /// JSON of `T`, with the id and the tools of the entity. Other JSON does not change. A result that is an error, is pending
     /// or already has entities does not change either. The methods must not trust the fields more than they trust the tool.
     fn returns<T: ToolMethods + Serialize + DeserializeOwned>(self) -> DecoratedTool {
         self.with_decorator(EntityResults::<T>::new())
@@ -247,9 +248,9 @@ pub trait ToolExt: Tool + Sized + 'static {
         self.with_decorator(ApprovalGate::new(approver))
     }
 
-    /// Drops a call that takes longer than `timeout`, and cancels its token. By default, only the time limit of the run applies
-    /// to a native tool. For a tool that works for minutes, [`LONG_RUNNING_WALL`](crate::limits::LONG_RUNNING_WALL) is the
-    /// usual limit.
+    /// Drops a call that takes longer than `timeout`, and cancels the token of the call. Without this decorator, only the time
+    /// limit of the run applies to a native tool. For a tool that works for minutes,
+    /// [`LONG_RUNNING_WALL`](crate::limits::LONG_RUNNING_WALL) is the usual limit.
     fn with_timeout(self, timeout: Duration) -> DecoratedTool {
         self.with_decorator(Timeout::new(timeout))
     }
@@ -273,7 +274,7 @@ fn with_definition(tool: impl Tool + 'static, definition: ToolDefinition) -> Dec
     }
 }
 
-/// Converts a tool to an `Arc`. An `Arc` is returned as it is, because strategies recognise a tool by its address.
+/// Converts a tool to an `Arc`. An `Arc` is returned unchanged, because facades identify a tool by the address of its `Arc`.
 fn into_shared(tool: impl Tool + 'static) -> Arc<dyn Tool> {
     match (&tool as &dyn Any).downcast_ref::<Arc<dyn Tool>>() {
         Some(shared) => shared.clone(),
@@ -315,13 +316,13 @@ impl Decorator for ReturnDirect {
     }
 }
 
-/// A decorator that drops a call that exceeds a duration, and cancels the token of the call. The time during which an approver
-/// is asked about a nested call does not count.
+/// A decorator that drops a call that takes longer than a limit, and cancels the token of the call. The time during which a
+/// nested call waits for an approver does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout(Duration);
 
 impl Timeout {
-    /// Limits each call to this duration.
+    /// Creates the decorator with the maximum duration of a call.
     #[must_use]
     pub fn new(max: Duration) -> Self {
         Self(max)
@@ -336,18 +337,19 @@ impl Decorator for Timeout {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        let cancel = context.cancel().child_token();
+        let cancel = context.cancel_token().child_token();
+        // If the caller drops this future, the guard cancels the token of the call.
         let cancel_on_drop = cancel.clone().drop_guard();
         let clock = WallClock::start(WallClock::of(context));
-        let context = context.clone().with_cancel(cancel).with_wall_clock(clock.clone());
-        let outcome = tokio::select! {
+        let context = context.clone().with_cancel_token(cancel).with_wall_clock(clock.clone());
+        let result = tokio::select! {
             biased;
-            outcome = tool.call(arguments, &context) => Some(outcome),
+            result = tool.call(arguments, &context) => Some(result),
             () = clock.wait_for_limit(self.0) => None,
         };
         cancel_on_drop.disarm();
-        outcome.unwrap_or_else(|| {
-            context.cancel().cancel();
+        result.unwrap_or_else(|| {
+            context.cancel_token().cancel();
             let message = format!(
                 "the call took longer than {:?} and was cancelled; it may have taken effect",
                 self.0

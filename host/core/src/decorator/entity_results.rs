@@ -1,4 +1,4 @@
-//! Entities from the JSON results of any tool.
+//! Entities in the JSON results of tools of plugins and servers.
 
 use std::any::Any;
 use std::fmt;
@@ -14,10 +14,10 @@ use super::decorator::Decorator;
 use crate::entity::serialize_output;
 use crate::{Arguments, Tool, ToolContext, ToolError, ToolMethods, ToolProvider, ToolResult};
 
-/// A decorator that reads the JSON result of a tool as a type that derives `Entity`, so that the methods of this type become
-/// tools.
+/// A decorator that deserialises the JSON result of a tool as a type that derives `Entity`, so that the methods of this type
+/// become tools.
 ///
-/// [`ToolExt::returns`](crate::ToolExt::returns) applies it and describes what it reads.
+/// [`ToolExt::returns`](crate::ToolExt::returns) applies the decorator, and describes which results become entities.
 pub struct EntityResults<T>(PhantomData<fn() -> T>);
 
 impl<T> EntityResults<T> {
@@ -56,13 +56,14 @@ impl<T: ToolMethods + Serialize + DeserializeOwned> Decorator for EntityResults<
     }
 }
 
-/// Replaces the objects of the result that are a `T` by the JSON of an entity, and adds the entities.
+/// Replaces each JSON object of the result that deserialises as `T` by the JSON of its entity, and adds the entities to the
+/// result.
 fn read_entities<T: ToolMethods + Serialize + DeserializeOwned>(result: &mut ToolResult) {
     let mut entities = FoundEntities::default();
     result.rewrite_value(|value| {
         entities = match value {
             Value::Array(items) => read_list::<T>(items),
-            value => read_one::<T>(value),
+            value => read_single_value::<T>(value),
         };
         !entities.providers.is_empty()
     });
@@ -72,14 +73,15 @@ fn read_entities<T: ToolMethods + Serialize + DeserializeOwned>(result: &mut Too
     }
 }
 
-/// The entities of a result. If every item of the result is an entity, `output` has the Rust value of the result.
+/// The entities of a result.
 #[derive(Default)]
 struct FoundEntities {
     providers: Vec<Arc<dyn ToolProvider>>,
+    /// The Rust value of the result: a `T`, or a `Vec<T>` if every item of the list is a `T`.
     output: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-fn read_one<T: ToolMethods + Serialize + DeserializeOwned>(value: &mut Value) -> FoundEntities {
+fn read_single_value<T: ToolMethods + Serialize + DeserializeOwned>(value: &mut Value) -> FoundEntities {
     match read_object::<T>(value) {
         Some((object, providers)) => FoundEntities {
             providers,
@@ -105,7 +107,8 @@ fn read_list<T: ToolMethods + Serialize + DeserializeOwned>(items: &mut [Value])
     }
 }
 
-/// Replaces a JSON object that is a `T` by the JSON of the entity. Another value does not change.
+/// Replaces a JSON object that deserialises as `T` by the JSON of its entity. Returns the object, and the entities in its JSON:
+/// the entity of the object and those in its fields. For other JSON, changes nothing and returns `None`.
 fn read_object<T: ToolMethods + Serialize + DeserializeOwned>(
     value: &mut Value,
 ) -> Option<(T, Vec<Arc<dyn ToolProvider>>)> {
@@ -117,7 +120,7 @@ fn read_object<T: ToolMethods + Serialize + DeserializeOwned>(
         let entity = serialize_output(&object).ok()?;
         Some((object, entity))
     }) else {
-        // The log omits the error of the deserialiser, because it quotes the value.
+        // The log omits the error of the deserialiser, because the error quotes the value.
         tracing::debug!(entity = T::prefix(), "an object in a result is not the expected entity");
         return None;
     };

@@ -1,18 +1,18 @@
-//! Memory of the keys that a loop has used.
+//! The keys that each loop has used. A loop is one run of a conversation or an agent.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::ToolContext;
 
-/// Maximum number of loops in a memory. If there are more, the loop without an [`insert`](LoopMemory::insert) for the longest
-/// time is removed. Its keys then count as new.
+/// Maximum number of loops in a memory. If there are more, the loop with the oldest last [`insert`](LoopMemory::insert) is
+/// removed. Its keys then count as new.
 const LOOPS_MAX: usize = 256;
 
-/// Maximum number of keys of one loop. Further keys are not stored, so that they are always new.
+/// Maximum number of keys of one loop. Further keys are not stored, and therefore always count as new.
 const KEYS_MAX: usize = 1_024;
 
-/// A set of keys for each loop. The loop id in the context identifies the loop.
+/// A set of keys for each loop. The value [`LOOP_ID`](crate::LOOP_ID) in the context identifies the loop.
 ///
 /// Outside a loop, no key is stored, so every key is new.
 ///
@@ -27,7 +27,7 @@ const KEYS_MAX: usize = 1_024;
 /// ```
 #[derive(Debug, Default)]
 pub struct LoopMemory {
-    /// The loops, in the order of their last insertion.
+    /// The ids and keys of the loops. The loop with the oldest last insertion is the first.
     loops: Mutex<VecDeque<(String, HashSet<String>)>>,
 }
 
@@ -38,14 +38,14 @@ impl LoopMemory {
         Self::default()
     }
 
-    /// Adds the key in the current loop. Returns whether the key is new.
+    /// Adds the key to the set of the current loop. Returns whether the key is new.
     pub fn insert(&self, context: &ToolContext, key: &str) -> bool {
         let is_new = !self.contains(context, key);
         self.store(context, key);
         is_new
     }
 
-    /// Returns whether the key was added in the current loop.
+    /// Returns whether the set of the current loop has the key.
     #[must_use]
     pub fn contains(&self, context: &ToolContext, key: &str) -> bool {
         let Some(id) = context.loop_id() else { return false };
@@ -54,7 +54,7 @@ impl LoopMemory {
         current.is_some_and(|(_, keys)| keys.contains(key))
     }
 
-    /// Adds the key in the current loop, and moves the loop to the end of the order.
+    /// Adds the key to the set of the current loop, and makes the loop the most recent one.
     fn store(&self, context: &ToolContext, key: &str) {
         let Some(id) = context.loop_id() else { return };
         let mut loops = self.lock();
@@ -144,7 +144,7 @@ mod tests {
 
     // accept: 83
     #[test]
-    fn memory_forgets_the_least_recently_used_loop() {
+    fn a_full_memory_removes_the_loop_with_the_oldest_last_insertion() {
         let memory = LoopMemory::new();
         assert!(memory.insert(&in_loop("a"), "x") && memory.insert(&in_loop("a"), "y"));
         assert!(!memory.insert(&in_loop("a"), "x"));
@@ -154,7 +154,7 @@ mod tests {
         }
         assert!(
             memory.insert(&in_loop("a"), "x"),
-            "`a` was the least recently used loop"
+            "the key of the removed loop `a` is new again"
         );
         assert_eq!(memory.lock().len(), LOOPS_MAX);
     }

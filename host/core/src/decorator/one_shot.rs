@@ -1,4 +1,4 @@
-//! Tools that run once in a loop.
+//! Tools that run once per loop.
 
 use async_trait::async_trait;
 
@@ -6,14 +6,15 @@ use super::decorator::Decorator;
 use super::loop_memory::LoopMemory;
 use crate::{Arguments, Tool, ToolContext, ToolError, ToolResult, new_serial_group};
 
-/// A decorator that runs a tool once per loop. Later calls return a reference to the history and some advice.
+/// A decorator that runs a tool once per loop. A loop is one run of a conversation or an agent. Later calls return a text that
+/// refers to the history, followed by advice for the model.
 #[derive(Debug)]
 pub struct OneShot {
     advice: String,
     memory: LoopMemory,
-    /// The serial group for a tool that has none. The calls then run sequentially, so that the second call sees whether the
-    /// first succeeded.
-    group: u64,
+    /// The serial group of a decorated tool that has no group of its own. The calls of the tool then run sequentially, so that
+    /// the decorator knows at the second call whether the first succeeded.
+    fallback_group: u64,
 }
 
 impl OneShot {
@@ -23,7 +24,7 @@ impl OneShot {
         Self {
             advice: advice.into(),
             memory: LoopMemory::new(),
-            group: new_serial_group(),
+            fallback_group: new_serial_group(),
         }
     }
 }
@@ -54,6 +55,6 @@ impl Decorator for OneShot {
     }
 
     fn serial_group(&self, tool: &dyn Tool) -> Option<u64> {
-        tool.serial_group().or(Some(self.group))
+        tool.serial_group().or(Some(self.fallback_group))
     }
 }

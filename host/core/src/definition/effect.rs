@@ -20,13 +20,13 @@ pub enum EffectClass {
     Read,
     /// Repeating a call has no further effect. The repeated call has the same idempotency key in its context.
     Idempotent,
-    /// Anything else. The host never repeats the call by itself.
+    /// Any other call. The host never repeats the call by itself.
     #[default]
     Write,
 }
 
 impl EffectClass {
-    /// All classes, in order.
+    /// All classes, in ascending order.
     pub const ALL: [Self; 3] = [Self::Read, Self::Idempotent, Self::Write];
 
     /// Returns the class as it is written in files and options, such as `read`.
@@ -46,7 +46,7 @@ impl fmt::Display for EffectClass {
     }
 }
 
-/// The error of a text that is not an effect class.
+/// The error for a text that is not the name of an effect class.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an effect class: use `read`, `idempotent` or `write`")]
 pub struct UnknownEffectClass(String);
@@ -71,9 +71,9 @@ pub enum EffectSource {
     Sandbox,
     /// The author of the tool declared it: in Rust, in the manifest, or with the doc tag `@effect`.
     Author,
-    /// A trusted server declared it, such as with the annotations of MCP.
+    /// A trusted server declared it, for example with MCP annotations.
     Server,
-    /// There is no other source, so the class is [`EffectClass::Write`].
+    /// The default, [`EffectClass::Write`], because the class has no other source.
     #[default]
     Default,
 }
@@ -86,9 +86,9 @@ pub struct Effect {
     pub class: EffectClass,
     /// The source of the class.
     pub source: EffectSource,
-    /// The class that the author of untrusted code declares, if the host can prove nothing and does not accept this class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claim: Option<EffectClass>,
+    /// The class that the author of untrusted code declares, if the host rejects this class because the host can prove no class.
+    #[serde(rename = "claim", default, skip_serializing_if = "Option::is_none")]
+    pub rejected_claim: Option<EffectClass>,
 }
 
 impl Effect {
@@ -98,7 +98,7 @@ impl Effect {
         Self {
             class,
             source,
-            claim: None,
+            rejected_claim: None,
         }
     }
 
@@ -108,26 +108,26 @@ impl Effect {
         class.map_or_else(Self::default, |class| Self::new(class, EffectSource::Author))
     }
 
-    /// Returns the effect of untrusted code. `proof` is the class that the host can prove, `claim` the one that the author
+    /// Returns the effect of untrusted code. `proof` is the class that the host can prove. `claim` is the class that the author
     /// declares.
     ///
-    /// A claim of a greater class than the proof is accepted; a claim of a smaller class is not. A `proof` of
-    /// [`EffectClass::Write`] means that the host can prove nothing. Then [`claim`](Self::claim) has the rejected claim, for
-    /// display.
+    /// A claim of a greater class than the proof is accepted; a claim of a smaller class is rejected. If `proof` is
+    /// [`EffectClass::Write`], the host can prove no class. Then [`rejected_claim`](Self::rejected_claim) has the rejected
+    /// claim, for display.
     #[must_use]
     pub fn of_untrusted(proof: EffectClass, claim: Option<EffectClass>) -> Self {
         match claim {
             Some(claim) if claim > proof => Self::new(claim, EffectSource::Author),
             Some(EffectClass::Write) => Self::new(EffectClass::Write, EffectSource::Author),
             _ if proof == EffectClass::Write => Self {
-                claim,
+                rejected_claim: claim,
                 ..Self::default()
             },
             _ => Self::new(proof, EffectSource::Sandbox),
         }
     }
 
-    /// Returns this effect, or the given class and source if that class is greater.
+    /// Returns this effect, or an effect with the given class and source if the given class is greater.
     #[must_use]
     pub fn at_least(self, class: EffectClass, source: EffectSource) -> Self {
         if class > self.class {
@@ -148,12 +148,12 @@ impl Effect {
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let class = self.class;
-        match (self.source, self.claim) {
+        match (self.source, self.rejected_claim) {
             (EffectSource::Operator, _) => write!(f, "{class} (set by the operator)"),
             (EffectSource::Sandbox, _) => write!(f, "{class} (proved by the sandbox)"),
             (EffectSource::Author, _) => write!(f, "{class} (declared by its author)"),
             (EffectSource::Server, _) => write!(f, "{class} (declared by its server)"),
-            (EffectSource::Default, None) => write!(f, "{class} (nothing else is known)"),
+            (EffectSource::Default, None) => write!(f, "{class} (the default)"),
             (EffectSource::Default, Some(claim)) => {
                 write!(f, "{class} (its author claims {claim}, which is not proved)")
             }
@@ -161,16 +161,15 @@ impl fmt::Display for Effect {
     }
 }
 
-/// The access of one call at the moment at which it would begin: its effect class and the grant that it would use.
+/// The access of one call at the time when the call would begin: its effect class, and the grant that the call would use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallAccess {
     /// The effect class, with its source.
     pub effect: Effect,
-    /// The granted rules that apply, one per item and without secret values. Empty for a tool that needs no grant.
+    /// The granted rules that apply, as texts without secret values. Empty for a tool that needs no grant.
     pub grant: Vec<String>,
-    /// The granted rule that allows a change outside the run, if this rule is the reason why [`EffectClass::Read`] is not
-    /// proved.
+    /// The granted rule that allows changes outside the run, if [`EffectClass::Read`] is not proved because of this rule.
     pub writing_rule: Option<String>,
     /// The digest of the code that would run, if it is known. An approval is not valid for other code.
     pub code: Option<String>,
@@ -217,15 +216,18 @@ mod tests {
             Effect::new(Idempotent, EffectSource::Author)
         );
         for claim in [Read, Idempotent] {
-            let refused = effect(Write, Some(claim));
-            assert_eq!((refused.class, refused.source), (Write, EffectSource::Default));
-            assert_eq!(refused.claim, Some(claim), "the claim stays visible");
+            let unproved_effect = effect(Write, Some(claim));
+            assert_eq!(
+                (unproved_effect.class, unproved_effect.source),
+                (Write, EffectSource::Default)
+            );
+            assert_eq!(unproved_effect.rejected_claim, Some(claim), "the claim stays visible");
         }
         assert_eq!(effect(Write, Some(Write)), Effect::new(Write, EffectSource::Author));
     }
 
     #[test]
-    fn classes_are_ordered_by_care_and_parse_as_they_print() {
+    fn classes_are_ordered_and_parse_from_their_display_text() {
         assert!(Read < Idempotent && Idempotent < Write);
         assert_eq!(EffectClass::default(), Write);
         for class in EffectClass::ALL {
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn effect_that_is_raised_names_the_source_of_the_higher_class() {
+    fn a_raised_effect_has_the_source_of_the_greater_class() {
         let read = Effect::new(Read, EffectSource::Sandbox);
         assert_eq!(read.at_least(Read, EffectSource::Operator), read);
         assert_eq!(

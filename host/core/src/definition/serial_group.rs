@@ -1,4 +1,4 @@
-//! Numbers of groups whose calls run sequentially.
+//! Numbers of serial groups: the calls of all tools of a group run sequentially.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -10,7 +10,7 @@ use crate::{CallAccess, Decorator, ToolContext, ToolDefinition, ToolError, ToolF
 /// The arguments of a call, by parameter name.
 pub type Arguments = Map<String, Value>;
 
-/// A callable with a definition: a function of a plugin, a method of an entity, or Rust code.
+/// A callable with a definition: a function of a plugin, a method of an entity, a tool of an MCP server, or Rust code.
 ///
 /// A tool does not belong to a conversation. Everything that belongs to one call is in its [`ToolContext`].
 #[async_trait]
@@ -29,9 +29,9 @@ pub trait Tool: Send + Sync {
 
     /// Returns the access that a call with these arguments would have now: its effect class, and the grant that it would use.
     ///
-    /// It is computed when a call begins, because a grant can change between two calls. By default, it is the access of the
-    /// decorated tool. A tool that decorates no other has the [effect](ToolDefinition::effect) that its definition
-    /// declares.
+    /// The host computes the access when a call begins, because a grant can change between two calls. By default, the access
+    /// is that of the decorated tool. A tool that decorates no other tool has the [effect](ToolDefinition::effect) that its
+    /// definition declares.
     async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
         match self.decorated_tool() {
             Some(tool) => tool.access(arguments, context).await,
@@ -39,8 +39,8 @@ pub trait Tool: Send + Sync {
         }
     }
 
-    /// Returns arguments as an operator or a log may see them: without the secrets that the tool is granted. By default,
-    /// the decorated tool redacts them. A tool that decorates no other returns them unchanged.
+    /// Returns the arguments for an operator or a log, without the secrets that the tool is granted. By default, the
+    /// decorated tool redacts them. A tool that decorates no other tool returns them unchanged.
     async fn redacted(&self, arguments: Arguments, context: &ToolContext) -> Arguments {
         match self.decorated_tool() {
             Some(tool) => tool.redacted(arguments, context).await,
@@ -48,8 +48,8 @@ pub trait Tool: Send + Sync {
         }
     }
 
-    /// Returns the tool that this one decorates, so that strategies recognise it behind its decorators. By default, the tool
-    /// decorates no other.
+    /// Returns the tool that this tool decorates, so that selectors, rules and facades recognise the decorated tool. Returns
+    /// `None` if this tool decorates no other tool, which is the default.
     fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
         None
     }
@@ -64,8 +64,8 @@ pub trait Tool: Send + Sync {
         self.decorated_tool()?.facade()
     }
 
-    /// Returns whether the tool runs an agent loop of its own. Its artifacts are then those of a nested agent. Its call needs
-    /// no approval unless a rule for the tool requires one, because each call of the agent is decided separately.
+    /// Returns whether the tool runs a nested agent. The artifacts of its results are then those of the agent. A call of the
+    /// tool needs no approval unless a rule for the tool requires one, because each call of the agent is approved separately.
     fn is_agent(&self) -> bool {
         self.decorated_tool().is_some_and(|tool| tool.is_agent())
     }
@@ -78,20 +78,19 @@ pub trait Tool: Send + Sync {
 
     /// Returns the number of the tool's serial group: the calls of all tools of a group run sequentially, in call order.
     ///
-    /// Tools that share a live instance return the same number. Calls of a tool without a group may run concurrently with
-    /// any other.
+    /// Tools that share a live instance return the same number. A call of a tool without a group may run concurrently with
+    /// any other call.
     fn serial_group(&self) -> Option<u64> {
         None
     }
 
-    /// Returns the [serial group](Self::serial_group) of a call with these arguments. By default it is that of the tool. It
-    /// differs if the arguments select the live instance.
+    /// Returns the [serial group](Self::serial_group) of a call with these arguments. By default, this is the group of the
+    /// tool. A tool whose arguments select the live instance returns the group of this instance.
     fn serial_group_for(&self, _arguments: &Arguments) -> Option<u64> {
         self.serial_group()
     }
 }
 
-/// A shared tool is a tool.
 #[async_trait]
 impl<T: Tool + ?Sized> Tool for Arc<T> {
     fn definition(&self) -> &ToolDefinition {
@@ -139,7 +138,7 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
     }
 }
 
-/// Iterates over a tool and the tools that it decorates, outermost first.
+/// Iterates over a tool and the tools that it decorates, directly or indirectly. The outermost tool is the first.
 pub fn decorator_chain(tool: &Arc<dyn Tool>) -> impl Iterator<Item = &Arc<dyn Tool>> {
     std::iter::successors(Some(tool), |tool| tool.decorated_tool())
 }

@@ -17,7 +17,7 @@ use crate::{EffectClass, ToolId};
 pub struct ToolDefinition {
     /// The canonical identity.
     pub id: ToolId,
-    /// Candidate names, the preferred one first. A [`ToolSet`](crate::ToolSet) picks one.
+    /// Candidate names, the preferred name first. A [`ToolSet`](crate::ToolSet) assigns the first name that is valid and free.
     pub names: Vec<String>,
     /// The description, from which the model decides whether to call the tool.
     pub description: String,
@@ -81,8 +81,8 @@ impl ToolDefinition {
         self
     }
 
-    /// Returns a digest of the id, the description, the schemas and the declared effect. A remembered approval is valid for one
-    /// digest.
+    /// Returns a digest of the id, the description, the schemas and the declared effect. A remembered approval is not valid for
+    /// a definition with another digest.
     #[must_use]
     pub fn digest(&self) -> String {
         let content = serde_json::json!([
@@ -95,7 +95,7 @@ impl ToolDefinition {
         sha256(&content.to_string())
     }
 
-    /// Returns the preferred name.
+    /// Returns the preferred name, or the id if there is no name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.first().map_or(self.id.as_str(), String::as_str)
@@ -120,7 +120,7 @@ impl Serialize for ToolDefinition {
     }
 }
 
-/// Deserialises the same form. The definition then has one name and no category.
+/// Deserialises the form that `Serialize` writes. The definition then has one name and no category.
 impl<'de> Deserialize<'de> for ToolDefinition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

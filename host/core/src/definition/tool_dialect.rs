@@ -29,7 +29,7 @@ pub struct DialectDefinition<'a> {
 }
 
 impl ToolDialect {
-    /// Returns a definition for serialisation, under the name that the tool has in a conversation.
+    /// Returns a definition for serialisation in this format. `name` is the name of the tool in a conversation.
     #[must_use]
     pub fn describe<'a>(self, name: &'a ToolName, definition: &'a ToolDefinition) -> DialectDefinition<'a> {
         DialectDefinition {
@@ -39,21 +39,22 @@ impl ToolDialect {
         }
     }
 
-    /// Returns a definition as JSON, under the name that the tool has in a conversation.
+    /// Returns a definition as JSON in this format. `name` is the name of the tool in a conversation.
     #[must_use]
     pub fn definition(self, name: &ToolName, definition: &ToolDefinition) -> Value {
         serde_json::to_value(self.describe(name, definition)).unwrap_or_default()
     }
 }
 
-/// The name, description and input schema of a tool, which every format contains.
-struct Function<'a> {
+/// The JSON object with the name, description and input schema of a tool, which every format contains.
+struct FunctionObject<'a> {
+    /// The value of the property `type`; `None` if the format has no such property.
     kind: Option<&'static str>,
     schema_key: &'static str,
     definition: &'a DialectDefinition<'a>,
 }
 
-impl Serialize for Function<'_> {
+impl Serialize for FunctionObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let field_count = if self.kind.is_some() { 4 } else { 3 };
         let mut fields = serializer.serialize_struct("Function", field_count)?;
@@ -70,7 +71,7 @@ impl Serialize for Function<'_> {
 
 impl Serialize for DialectDefinition<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let function = |kind, schema_key| Function {
+        let function = |kind, schema_key| FunctionObject {
             kind,
             schema_key,
             definition: self,
@@ -101,29 +102,29 @@ mod tests {
 
     // accept: 92
     #[test]
-    fn each_provider_gets_its_own_format() {
+    fn each_dialect_has_the_format_of_its_provider() {
         let schema = json!({"type": "object", "properties": {"b": {}, "a": {}}});
         let tool = |name: &str| {
             let tool = NativeTool::new(name, "Adds.", schema.clone(), |_, _| async { Ok(ToolResult::text("")) });
             Arc::new(tool.unwrap()) as Arc<dyn crate::Tool>
         };
         let set: ToolSet = [tool("z"), tool("add")].into_iter().collect();
-        let exported = |dialect| set.definitions(dialect)[1].clone();
+        let definition_of_add = |dialect| set.definitions(dialect)[1].clone();
         let function = json!({"name": "add", "description": "Adds.", "parameters": schema});
         assert_eq!(
-            exported(ToolDialect::OpenAiChat),
+            definition_of_add(ToolDialect::OpenAiChat),
             json!({"type": "function", "function": function})
         );
         assert_eq!(
-            exported(ToolDialect::OpenAiResponses),
+            definition_of_add(ToolDialect::OpenAiResponses),
             json!({"type": "function", "name": "add", "description": "Adds.", "parameters": schema})
         );
         assert_eq!(
-            exported(ToolDialect::Gemini),
+            definition_of_add(ToolDialect::Gemini),
             json!({"name": "add", "description": "Adds.", "parametersJsonSchema": schema})
         );
         assert_eq!(
-            exported(ToolDialect::Anthropic).to_string(),
+            definition_of_add(ToolDialect::Anthropic).to_string(),
             json!({"name": "add", "description": "Adds.", "input_schema": schema}).to_string(),
             "properties keep their declared order"
         );

@@ -7,10 +7,10 @@ use crate::{Arguments, Tool, ToolContext};
 
 /// A tool that reveals further tools when it is called.
 ///
-/// A call returns a result with [`RevealedTools`]. Through this trait, the loop accesses the inner tools before a call,
-/// and restores revealed tools without a call.
+/// A call returns a result with [`RevealedTools`]. Through this trait, the agent loop reads the inner tools before a call, and
+/// restores revealed tools without a call.
 pub trait ToolFacade: Send + Sync {
-    /// Returns the inner tools that exist before a call, in all categories. Empty if each call creates its tools.
+    /// Returns the inner tools that exist before a call, in all categories. The list is empty if each call creates its tools.
     fn fixed_tools(&self) -> &[Arc<dyn Tool>];
 
     /// Returns whether only the inner tools can be called, from the call that reveals them until the turn ends.
@@ -19,7 +19,7 @@ pub trait ToolFacade: Send + Sync {
     }
 
     /// Restores the tools that a call with these arguments revealed, for a conversation that continues in another process.
-    /// Returns `None` if only a call can create them.
+    /// Returns `None` if only a call can create these tools.
     fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools>;
 }
 
@@ -34,7 +34,7 @@ pub struct RevealedTools {
 }
 
 impl RevealedTools {
-    /// Creates a list without usage notes.
+    /// Creates a list of tools without usage notes.
     #[must_use]
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl RevealedTools {
         }
     }
 
-    /// Adds a description of how to combine the tools.
+    /// Adds notes on combining the tools.
     #[must_use]
     pub fn with_usage_notes(mut self, notes: impl Into<Arc<str>>) -> Self {
         self.usage_notes = Some(notes.into());
@@ -53,7 +53,7 @@ impl RevealedTools {
 
 impl fmt::Debug for RevealedTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.tools.iter().map(|tool| tool.definition().name());
-        f.debug_list().entries(names).finish()
+        let tool_names = self.tools.iter().map(|tool| tool.definition().name());
+        f.debug_list().entries(tool_names).finish()
     }
 }

@@ -45,16 +45,16 @@ impl ToolId {
         Self(format!("host#{name}").into())
     }
 
-    /// Returns the id of this method bound to one live entity.
+    /// Returns the id of this method bound to the live entity with this id.
     #[must_use]
-    pub fn bound_to(&self, entity: &str) -> Self {
-        // An id that begins with `*` is escaped, so that it differs from every selection of `bound_by`.
-        let escape = if entity.starts_with('*') { "*" } else { "" };
-        Self(format!("{}({escape}{entity})", self.0).into())
+    pub fn bound_to(&self, entity_id: &str) -> Self {
+        // A `*` before an id that begins with `*` distinguishes the id from every selection of `bound_by`.
+        let escape = if entity_id.starts_with('*') { "*" } else { "" };
+        Self(format!("{}({escape}{entity_id})", self.0).into())
     }
 
-    /// Returns the id of this method for an entity that each call selects, such as the `current` one. It differs from every id
-    /// that [`bound_to`](Self::bound_to) returns.
+    /// Returns the id of this method for an entity that each call selects, for example with the selection `current`. The id
+    /// differs from every id that [`bound_to`](Self::bound_to) returns.
     #[must_use]
     pub fn bound_by(&self, selection: &str) -> Self {
         Self(format!("{}(*{selection})", self.0).into())
@@ -69,9 +69,9 @@ impl ToolId {
     /// Returns the id of the method without the entity that it is bound to.
     #[must_use]
     pub fn unbound(&self) -> Self {
-        let function = self.0.find('#').unwrap_or(0);
-        match self.0[function..].find('(') {
-            Some(offset) if self.0.ends_with(')') => Self(self.0[..function + offset].into()),
+        let function_start = self.0.find('#').unwrap_or(0);
+        match self.0[function_start..].find('(') {
+            Some(offset) if self.0.ends_with(')') => Self(self.0[..function_start + offset].into()),
             _ => self.clone(),
         }
     }
@@ -79,19 +79,19 @@ impl ToolId {
     /// Returns the id of this tool inside a facade: `native#query` in `native#db` is `native#db/query`.
     #[must_use]
     pub fn within(&self, facade: &Self) -> Self {
-        let (owner, name) = self.0.split_once('#').unwrap_or(("native", &self.0));
+        let (namespace, name) = self.0.split_once('#').unwrap_or(("native", &self.0));
         let facade = facade.0.strip_prefix("native#").unwrap_or(&facade.0);
-        Self(format!("{owner}#{facade}/{name}").into())
+        Self(format!("{namespace}#{facade}/{name}").into())
     }
 
-    /// Returns the id of an interface of a plugin, for a tool that stands for the interface, such as its facade.
+    /// Returns the id of an interface of a plugin, for a tool that represents the interface, such as its facade.
     #[must_use]
     pub fn interface(plugin: &str, interface: &str) -> Self {
         Self(format!("{plugin}/{interface}").into())
     }
 
-    /// Returns the interface part of a plugin's function, `plugin/interface@version`. Returns `None` for a function that a
-    /// world exports directly, and for tools that are not of a plugin.
+    /// Returns the interface of a plugin's function in the form `plugin/interface@version`. Returns `None` for a function that
+    /// a world exports directly, and for a tool that does not belong to a plugin.
     #[must_use]
     pub fn interface_of(&self) -> Option<&str> {
         let (interface, _) = self.0.split_once('#')?;
@@ -122,13 +122,13 @@ impl ToolId {
         self.owner().starts_with("mcp:")
     }
 
-    /// Creates an id from text without validation: an invalid id matches no tool.
+    /// Creates an id from text without validation. An invalid id matches no tool.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// Returns the identity as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -18,13 +18,13 @@ impl ToolName {
     pub fn parse(name: &str) -> Option<Self> {
         let mut bytes = name.bytes();
         let first = bytes.next()?;
-        let is_rest_valid = bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        let are_others_valid = bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         let is_first_valid = first.is_ascii_alphabetic() || first == b'_';
-        let is_valid = is_first_valid && is_rest_valid && name.len() <= NAME_BYTES_MAX;
+        let is_valid = is_first_valid && are_others_valid && name.len() <= NAME_BYTES_MAX;
         is_valid.then(|| Self(name.into()))
     }
 
-    /// Converts text to a valid name: invalid characters become `_`, and a leading digit or `-` gets `_` before it.
+    /// Converts text to a valid name: each invalid character becomes `_`, and `_` is inserted before a leading digit or `-`.
     ///
     /// Returns `None` if the result would be too long, or if the text has no ASCII letters or digits.
     #[must_use]
@@ -32,8 +32,8 @@ impl ToolName {
         Self::parse(&sanitise(text)?)
     }
 
-    /// Converts text to a valid name that ends with six hex digits of the hash of an identity. A text that is too long is
-    /// shortened in the middle. A text without ASCII letters or digits becomes `tool`.
+    /// Converts text to a valid name that ends with six hex digits of the hash of an identity. In a text that is too
+    /// long, `_` replaces the middle. A text without ASCII letters or digits becomes `tool`.
     #[must_use]
     pub fn hashed(text: &str, identity: &str) -> Self {
         let hash = short_hash(identity);
@@ -75,7 +75,8 @@ impl<'de> Deserialize<'de> for ToolName {
     }
 }
 
-/// Replaces invalid characters; the result is ASCII. Returns `None` if the text has no ASCII letters or digits.
+/// Replaces invalid characters as [`ToolName::sanitised`] does, without a limit on the length. The result is ASCII. Returns
+/// `None` if the text has no ASCII letters or digits.
 fn sanitise(text: &str) -> Option<String> {
     let mut clean: String = text
         .chars()

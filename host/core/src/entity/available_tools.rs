@@ -1,4 +1,4 @@
-//! The list of tools in an entity's JSON.
+//! The list of tool names in an entity's JSON.
 
 use serde_json::{Value, json};
 
@@ -11,9 +11,9 @@ pub const AVAILABLE_TOOLS: &str = "available_tools";
 
 /// Replaces the tool names that a result lists for its entities with the names that the tool set assigned.
 ///
-/// The author of a result cannot know these names. In each object whose `type` and `id` match a provider of the result, the
-/// list under [`AVAILABLE_TOOLS`] is replaced by the return value of `names_of` for that provider. If `names_of` returns no
-/// names, the list is removed. Lists in other objects do not change.
+/// The code that creates a result cannot know the assigned names. In each JSON object whose `type` and `id` match a provider of
+/// the result, the list under [`AVAILABLE_TOOLS`] is replaced by the return value of `names_of` for this provider. If `names_of`
+/// returns no names, the list is removed. Lists in other objects do not change.
 pub fn name_available_tools(result: &mut ToolResult, names_of: impl FnMut(&dyn ToolProvider) -> Vec<ToolName>) {
     if result.providers.is_empty() {
         return;
@@ -30,7 +30,7 @@ struct ProviderNames(Vec<NamedProvider>);
 struct NamedProvider {
     /// The value of `type` in the objects of the provider.
     kind: String,
-    /// `None` if the provider has no id; it then matches every object of its type.
+    /// The value of `id` in the objects of the provider. `None` matches every object of the type.
     id: Option<String>,
     names: Vec<ToolName>,
     /// Whether an object has already received the names.
@@ -42,13 +42,13 @@ impl ProviderNames {
         providers: impl Iterator<Item = &'p (dyn ToolProvider + 'p)>,
         mut names_of: impl FnMut(&dyn ToolProvider) -> Vec<ToolName>,
     ) -> Self {
-        let entries = providers.map(|provider| NamedProvider {
+        let named_providers = providers.map(|provider| NamedProvider {
             kind: provider.prefix().to_owned(),
             id: provider.instance_id(),
             names: names_of(provider),
             is_used: false,
         });
-        Self(entries.collect())
+        Self(named_providers.collect())
     }
 
     /// Replaces the lists in a value. Returns whether the value changed.
@@ -77,16 +77,17 @@ impl ProviderNames {
         }
     }
 
-    /// Returns the names of the provider whose type and id are those of an object. If several providers match, one whose names
-    /// are not used yet is preferred, then one with an id, then the first one in the result.
+    /// Returns the names of the provider whose type and id are those of an object. If several providers match, prefers a
+    /// provider whose names are not used yet, then a provider with an id, then the first provider of the result.
     fn names_for(&mut self, kind: Option<&Value>, id: Option<&Value>) -> Option<&[ToolName]> {
         let (kind, id) = (kind?.as_str()?, id.and_then(id_text));
-        let is_match = |entry: &&mut NamedProvider| entry.kind == kind && (entry.id.is_none() || entry.id == id);
+        let is_match =
+            |provider: &&mut NamedProvider| provider.kind == kind && (provider.id.is_none() || provider.id == id);
         let mut matches: Vec<_> = self.0.iter_mut().filter(is_match).collect();
-        matches.sort_by_key(|entry| (entry.is_used, entry.id.is_none()));
-        let entry = matches.into_iter().next()?;
-        entry.is_used = true;
-        Some(&entry.names)
+        matches.sort_by_key(|provider| (provider.is_used, provider.id.is_none()));
+        let provider = matches.into_iter().next()?;
+        provider.is_used = true;
+        Some(&provider.names)
     }
 }
 
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
     use crate::NativeEntity;
 
-    fn name(name: &str) -> ToolName {
+    fn tool_name(name: &str) -> ToolName {
         ToolName::parse(name).unwrap()
     }
 
@@ -110,13 +111,13 @@ mod tests {
     #[test]
     fn each_entity_lists_the_assigned_names_of_its_tools() {
         let object = |id: &str, list: Value| json!({"type": "customer", "id": id, "available_tools": list, "n": 1});
-        let listed = json!({"found": [object("a", json!(["x"])), object("b", json!(["x"]))]});
-        let mut result = ToolResult::value(listed)
+        let original = json!({"found": [object("a", json!(["x"])), object("b", json!(["x"]))]});
+        let mut result = ToolResult::value(original)
             .with_provider(customer("a"))
             .with_provider(customer("b"));
         name_available_tools(&mut result, |provider| match provider.instance_id().as_deref() {
-            Some("a") => vec![name("x")],
-            _ => vec![name("x_2")],
+            Some("a") => vec![tool_name("x")],
+            _ => vec![tool_name("x_2")],
         });
         let expected = json!({"found": [object("a", json!(["x"])), object("b", json!(["x_2"]))]});
         assert_eq!(result.value, Some(expected.clone()));
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_lists_are_removed() {
+    fn list_of_a_provider_without_tools_is_removed() {
         let mut result = ToolResult::text(r#"{"type":"customer","id":"a","available_tools":["x"]}"#);
         result = result.with_provider(customer("a"));
         name_available_tools(&mut result, |_| Vec::new());
@@ -133,16 +134,16 @@ mod tests {
     }
 
     #[test]
-    fn other_objects_do_not_change() {
+    fn other_objects_and_text_that_is_not_json_do_not_change() {
         let text = r#"[{"type": "order", "id": "a", "available_tools": ["y"]}, {"available_tools": 3}, "text"]"#;
         let mut result = ToolResult::text(text).with_provider(customer("a"));
-        name_available_tools(&mut result, |_| vec![name("x")]);
+        name_available_tools(&mut result, |_| vec![tool_name("x")]);
         assert_eq!(result.for_llm, text, "byte for byte");
-        let mut prose = ToolResult::value(json!({"type": "customer", "id": "a", "available_tools": ["y"]}));
-        prose.for_llm = "Found Ada.".to_owned();
-        prose = prose.with_provider(customer("a"));
-        name_available_tools(&mut prose, |_| vec![name("x")]);
-        assert_eq!(prose.for_llm, "Found Ada.");
-        assert_eq!(prose.value.unwrap()["available_tools"], json!(["x"]));
+        let mut result_with_prose = ToolResult::value(json!({"type": "customer", "id": "a", "available_tools": ["y"]}));
+        result_with_prose.for_llm = "Found Ada.".to_owned();
+        result_with_prose = result_with_prose.with_provider(customer("a"));
+        name_available_tools(&mut result_with_prose, |_| vec![tool_name("x")]);
+        assert_eq!(result_with_prose.for_llm, "Found Ada.");
+        assert_eq!(result_with_prose.value.unwrap()["available_tools"], json!(["x"]));
     }
 }

@@ -1,4 +1,4 @@
-//! The methods of a Rust type, without an object.
+//! The methods of a Rust type, before they are bound to an object.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,14 +13,13 @@ use crate::{
     ToolMethod, ToolMethods,
 };
 
-/// Creates the tool of a method for an object, with the id and the candidate names of the tool.
-type Bind<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
+/// Creates the tool that calls a method of an object, with this id and these candidate names.
+type MethodBinder<T> = dyn Fn(Arc<T>, ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
 
 /// The methods of a Rust type whose objects are entities.
 ///
 /// The methods are defined once, and [`entity`](Self::entity) binds them to an object. The definitions are available before an
-/// object exists, so that a conversation can show tools that act on the most recent object of a type (`Chaining` of
-/// `toolwit-agent`).
+/// object exists. `Chaining` of `toolwit-agent` uses them for tools that act on the most recent object of a type.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -57,8 +56,9 @@ impl<T> Clone for EntityMethods<T> {
 
 struct Method<T> {
     name: String,
+    /// The definition of the method's tool, which is not bound to an object.
     definition: ToolDefinition,
-    bind: Arc<Bind<T>>,
+    bind: Arc<MethodBinder<T>>,
 }
 
 impl<T> Clone for Method<T> {
@@ -97,8 +97,8 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         self
     }
 
-    /// Creates the list of the methods of a type that has the attribute `#[tool]`, with the prefix and the options of the
-    /// attribute.
+    /// Creates the list of the methods of a type whose `impl` has the attribute `#[tool]`. The options `prefix`, `latest` and
+    /// `concurrent` of the attribute apply to the entities that this list creates.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of a parameter is invalid.
@@ -121,6 +121,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         Ok(methods)
     }
 
+    /// Returns the definition of a method that is not bound to an object.
     fn definition_of(&self, method: &ToolMethod<T>) -> ToolDefinition {
         let (id, name) = self.identity(method.name());
         method.definition(id, vec![name])
@@ -132,7 +133,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         (id, format!("{}_{method}", self.prefix))
     }
 
-    /// Adds a method, which receives the object, its arguments and the context.
+    /// Adds a method. The function receives the object, the arguments and the context of the call.
     ///
     /// # Errors
     /// As [`NativeTool::typed`].
@@ -174,7 +175,7 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
         &self.prefix
     }
 
-    /// Returns the definitions of the methods. Their ids and names do not belong to an object.
+    /// Returns the definitions of the methods, which are not bound to an object: their ids and names contain no object id.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         self.methods.iter().map(|method| method.definition.clone()).collect()
@@ -183,7 +184,8 @@ impl<T: Send + Sync + 'static> EntityMethods<T> {
     /// Creates an entity with this id from an object, and binds the methods to the object.
     ///
     /// # Errors
-    /// As [`method`](Self::method). No error is expected, because the schemas were validated when the methods were added.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of a parameter is invalid. This error is not
+    /// expected, because the schemas were validated when the methods were added.
     pub fn entity(&self, id: impl Into<String>, object: Arc<T>) -> Result<NativeEntity<T>, Error> {
         self.bind(Some(id.into()), object)
     }

@@ -16,19 +16,19 @@ use crate::{
 
 use crate::text::snake_case;
 
-/// Number of candidate names such as `cart_2_count` for a method of an object without an id. If all of them are taken, the
+/// Number of candidate names such as `cart_2_count` for a method of an object without an id. If all these names are taken, the
 /// tool set assigns a name with a hash.
-const NUMBERED_NAMES: usize = 16;
+const NUMBERED_NAME_COUNT: usize = 16;
 
-/// The number of the next entity. Without an id, two entities differ by their numbers.
+/// The number of the next entity. Entities without an id differ by their numbers.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 /// A Rust object whose methods become tools of the conversation when a call returns it.
 ///
-/// The tools share the object, so that a call sees the changes of earlier calls, and their calls run sequentially, in call
-/// order. Dependencies of the methods, such as a database, are fields of the object.
+/// The tools share the object, so that a call sees the changes of earlier calls. The calls run sequentially, in call order.
+/// Dependencies of the methods, such as a database, are fields of the object.
 ///
-/// A type that derives `Entity` needs no `NativeEntity`: a tool returns its objects as they are.
+/// A type that derives `Entity` needs no `NativeEntity`: a tool returns the objects themselves.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -48,7 +48,7 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 pub struct NativeEntity<T> {
     prefix: String,
     id: Option<String>,
-    /// Distinguishes an entity without an id from others, in the ids of its tools.
+    /// The number in the tool ids of an entity without an id. It distinguishes these entities.
     number: u64,
     object: Arc<T>,
     rebinding: Rebinding,
@@ -58,7 +58,7 @@ pub struct NativeEntity<T> {
 }
 
 impl<T: Send + Sync + 'static> NativeEntity<T> {
-    /// Creates an entity without methods; tool names start with `prefix`.
+    /// Creates an entity without methods. The names of its tools will start with `prefix`.
     #[must_use]
     pub fn new(prefix: impl Into<String>, object: Arc<T>) -> Self {
         Self {
@@ -72,7 +72,8 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         }
     }
 
-    /// Creates an entity without methods; tool names start with the name of the type in lower case.
+    /// Creates an entity without methods. The names of its tools will start with the type name in lower case, without path and
+    /// type parameters.
     #[must_use]
     pub fn of(object: Arc<T>) -> Self {
         let path = std::any::type_name::<T>();
@@ -95,14 +96,15 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         self
     }
 
-    /// Lets calls run concurrently, also the calls of one response. Call this before [`method`](Self::method).
+    /// Lets the calls of the tools run concurrently, also several calls in one response of the model. Call this before
+    /// [`method`](Self::method).
     #[must_use]
     pub fn concurrent(mut self) -> Self {
         self.serial_group = None;
         self
     }
 
-    /// Adds a method, which receives the object, its arguments and the context.
+    /// Adds a method. The function receives the object, the arguments and the context of the call.
     ///
     /// # Errors
     /// As [`NativeTool::typed`].
@@ -130,7 +132,8 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         Ok(self)
     }
 
-    /// Creates an entity from an object whose type has the attribute `#[tool]`, with its prefix, id and methods.
+    /// Creates an entity from an object whose type has an `impl` with the attribute `#[tool]`. The attribute and its
+    /// options define the prefix, the id, the methods, the rebinding and the concurrency of the entity.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of a parameter is invalid.
@@ -142,7 +145,7 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         Self::from_methods_with_id(object, id)
     }
 
-    /// Creates an entity with this id from an object whose type has the attribute `#[tool]`.
+    /// Creates an entity as [`from_methods`](Self::from_methods) does, but with this id.
     pub(super) fn from_methods_with_id(object: Arc<T>, id: Option<String>) -> Result<Self, Error>
     where
         T: ToolMethods,
@@ -160,24 +163,27 @@ impl<T: Send + Sync + 'static> NativeEntity<T> {
         Ok(entity)
     }
 
+    /// Returns the id of a method's tool.
     pub(super) fn tool_id(&self, method: &str) -> ToolId {
-        let method = ToolId::native(&format!("{}.{method}", self.prefix));
+        let unbound_id = ToolId::native(&format!("{}.{method}", self.prefix));
         match &self.id {
-            Some(id) => method.bound_to(id),
-            None => method.bound_to(&format!("#{}", self.number)),
+            Some(id) => unbound_id.bound_to(id),
+            None => unbound_id.bound_to(&format!("#{}", self.number)),
         }
     }
 
+    /// Adds the tool of a method, in the serial group of the entity.
     pub(super) fn push(&mut self, tool: NativeTool) {
         self.tools.push(Arc::new(tool.with_serial_group(self.serial_group)));
     }
 
-    /// Returns the candidate names of a method's tool. Without an id, the names are numbered from 1 and do not contain the
-    /// number of the entity. So a conversation has the same names when another process resumes it.
+    /// Returns the candidate names of a method's tool. If the entity has no id, the names contain a number from 1 to
+    /// [`NUMBERED_NAME_COUNT`]. They do not contain the number of the entity, which differs when another process resumes the
+    /// conversation.
     pub(super) fn tool_names(&self, method: &str) -> Vec<String> {
         match &self.id {
             Some(id) => entity_tool_names(&self.prefix, id, method),
-            None => (1..=NUMBERED_NAMES)
+            None => (1..=NUMBERED_NAME_COUNT)
                 .map(|number| format!("{}_{number}_{method}", self.prefix))
                 .collect(),
         }
@@ -220,7 +226,8 @@ mod tests {
             .unwrap()
     }
 
-    fn names(entities: &[NativeEntity<ShoppingCart>]) -> Vec<String> {
+    /// Returns the names that a tool set assigns to the tools of the entities.
+    fn assigned_names(entities: &[NativeEntity<ShoppingCart>]) -> Vec<String> {
         let mut set = ToolSet::new();
         entities
             .iter()
@@ -240,19 +247,22 @@ mod tests {
     }
 
     #[test]
-    fn objects_without_an_id_are_numbered_and_distinct() {
+    fn tool_names_of_objects_without_an_id_are_numbered() {
         let entities: Vec<_> = (0..3)
             .map(|_| with_count_method(NativeEntity::new("cart", Arc::new(ShoppingCart))))
             .collect();
-        assert_eq!(names(&entities), ["cart_1_count", "cart_2_count", "cart_3_count"]);
+        assert_eq!(
+            assigned_names(&entities),
+            ["cart_1_count", "cart_2_count", "cart_3_count"]
+        );
     }
 
     // accept: 30
     #[test]
-    fn similar_ids_have_different_names() {
+    fn tools_of_entities_with_similar_ids_have_different_names() {
         let entities = ["c-1", "c1", "c.1", "c-1"]
             .map(|id| with_count_method(NativeEntity::new("cart", Arc::new(ShoppingCart)).with_id(id)));
-        let names = names(&entities);
+        let names = assigned_names(&entities);
         assert_eq!(names[0], "cart_c1_count");
         assert_eq!(names[3], names[0], "the same id is the same entity");
         assert!(names[1] != names[0] && names[2] != names[1], "{names:?}");

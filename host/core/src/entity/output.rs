@@ -1,4 +1,4 @@
-//! Entities in the output of a Rust function, found while the output is serialised.
+//! Serialisation of the output of a Rust function, which also collects the entities in the output.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,20 +12,21 @@ use crate::text::id_text;
 use crate::{Error, ErrorKind, NativeEntity, Phase, ToolMethods, ToolProvider};
 
 thread_local! {
-    /// The entities in the output that this thread serialises, in the order of the JSON. `None` outside of a serialisation.
-    static ENTITIES: RefCell<Option<Vec<EntitySlot>>> = const { RefCell::new(None) };
+    /// The entities in the output that this thread serialises, in the order of the JSON. `None` if this thread serialises no
+    /// output.
+    static ENTITY_SLOTS: RefCell<Option<Vec<EntitySlot>>> = const { RefCell::new(None) };
 }
 
 /// The slot of an entity in the list. The slot is reserved before the fields of the entity are serialised, and filled
-/// afterwards. So an entity comes before the entities in its fields.
+/// afterwards. Therefore, an entity comes before the entities in its fields.
 type EntitySlot = Option<Arc<dyn ToolProvider>>;
 
-/// The list of an outer serialisation. It is restored on drop, also after a panic.
-struct OuterList(Option<Vec<EntitySlot>>);
+/// The slots of an outer serialisation on the same thread. They are restored on drop, also after a panic.
+struct OuterSlots(Option<Vec<EntitySlot>>);
 
-impl Drop for OuterList {
+impl Drop for OuterSlots {
     fn drop(&mut self) {
-        ENTITIES.set(self.0.take());
+        ENTITY_SLOTS.set(self.0.take());
     }
 }
 
@@ -34,28 +35,29 @@ impl Drop for OuterList {
 /// # Errors
 /// [`ErrorKind::Internal`] if the output cannot be serialised as JSON.
 pub(crate) fn serialize_output<T: Serialize>(output: &T) -> Result<(Value, Vec<Arc<dyn ToolProvider>>), Error> {
-    let outer = OuterList(ENTITIES.replace(Some(Vec::new())));
+    let outer_slots = OuterSlots(ENTITY_SLOTS.replace(Some(Vec::new())));
     let value = serde_json::to_value(output).map_err(|error| {
         let message = format!("the output of the tool cannot be serialised as JSON: {error}");
         Error::new(ErrorKind::Internal, Phase::Execute, message).with_source(error)
     })?;
-    let slots = ENTITIES.take().unwrap_or_default();
-    drop(outer);
+    let slots = ENTITY_SLOTS.take().unwrap_or_default();
+    drop(outer_slots);
     Ok((value, slots.into_iter().flatten().collect()))
 }
 
-/// Serialises an object whose type derives `Entity`. In the output of a tool, the object becomes an entity, whose JSON has its
-/// type, its id, its fields and its tools. Elsewhere, the JSON of the object has its fields only.
+/// Serialises an object whose type derives `Entity`. In the output of a tool, the object becomes an entity, and its JSON contains
+/// its type, its id, its fields and the names of its tools. Elsewhere, its JSON contains only its fields.
 ///
 /// # Errors
 /// If the fields cannot be serialised. In the output of a tool, also if the JSON of the fields is neither an object nor `null`,
-/// if a field has the name of a property of every entity, or if the schema of a method is invalid.
+/// if the schema of a method is invalid, or if a field has the name of a property that the host adds: `type`, `available_tools`,
+/// or `id` with another value.
 pub fn serialize_entity<T, S>(object: &T, fields: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error>
 where
     T: ToolMethods + Clone,
     S: Serializer,
 {
-    let index = ENTITIES.with_borrow_mut(|slots| {
+    let index = ENTITY_SLOTS.with_borrow_mut(|slots| {
         let slots = slots.as_mut()?;
         slots.push(None);
         Some(slots.len() - 1)
@@ -76,7 +78,7 @@ where
     let id = object.instance_id().or_else(|| id_text(fields.get("id")?));
     let entity = NativeEntity::from_methods_with_id(Arc::new(object.clone()), id).map_err(S::Error::custom)?;
     let value = entity_json(&entity, fields).map_err(S::Error::custom)?;
-    ENTITIES.with_borrow_mut(|slots| {
+    ENTITY_SLOTS.with_borrow_mut(|slots| {
         if let Some(slots) = slots {
             slots[index] = Some(Arc::new(entity));
         }
@@ -89,8 +91,8 @@ where
 fn entity_json(entity: &dyn ToolProvider, fields: Map<String, Value>) -> Result<Value, String> {
     let conflict = |property: &str| {
         format!(
-            "a `{0}` has a field `{property}`, which is the name of a property of every entity; rename the field in JSON with \
-             `#[serde(rename = \"{0}_{property}\")]`",
+            "a `{0}` has a field `{property}`, but the host adds a property of this name to every entity; rename the field in \
+             JSON with `#[serde(rename = \"{0}_{property}\")]`",
             entity.prefix()
         )
     };

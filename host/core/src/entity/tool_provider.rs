@@ -4,10 +4,9 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::Tool;
-
 use crate::text::short_hash;
 
-/// The instance that the tools of an entity use after a call has returned the same entity again.
+/// The policy for an entity that a call returns again: it decides which instance the tools of the entity use from then on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rebinding {
@@ -21,22 +20,23 @@ pub enum Rebinding {
 /// A live object whose methods become tools of the conversation when a call returns it.
 ///
 /// Resources of plugins and objects in Rust are providers. Objects with the same namespace, prefix and id are one entity. A
-/// provider can also stand for all objects of a type, which then share tools that take the id as an argument.
+/// provider can also represent all objects of a type. These objects then share one set of tools, which take the id as an
+/// argument.
 pub trait ToolProvider: Send + Sync {
     /// Returns the prefix of tool names, such as `customer`.
     fn prefix(&self) -> &str;
 
-    /// Returns the id of this object, unique in its type. Returns `None` for an object that is not recognised when it is
-    /// returned again, and for a provider that stands for all objects of its type.
+    /// Returns the id of this object, which is unique among the objects of its type. Returns `None` if the object cannot be
+    /// recognised when a call returns it again, or if the provider represents all objects of its type.
     fn instance_id(&self) -> Option<String>;
 
     /// Returns the methods as tools. The tools of an object with an id are named with [`entity_tool_names`].
     ///
-    /// A method must have the same [`ToolId`](crate::ToolId) whenever this entity is returned. The ids of different entities
-    /// must differ.
+    /// A method must have the same [`ToolId`](crate::ToolId) whenever a call returns this entity. Methods of different
+    /// entities must have different [`ToolId`](crate::ToolId)s.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
 
-    /// Returns which instance the tools use after the entity is returned again.
+    /// Returns the policy that decides which instance the tools use after a call returns the entity again.
     fn rebinding(&self) -> Rebinding {
         Rebinding::Keep
     }
@@ -46,12 +46,12 @@ pub trait ToolProvider: Send + Sync {
         "native"
     }
 
-    /// Returns the Rust object, for callers that know its type. The default is `None`, as for resources of plugins.
+    /// Returns the Rust object, for callers that know its type. By default, returns `None`, as resources of plugins do.
     fn object(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }
 
-    /// Returns the number of entities on the path from an initial tool to this entity, itself included.
+    /// Returns the number of entities on the path from an initial tool to this entity, including this entity.
     fn depth(&self) -> u32 {
         1
     }
@@ -59,15 +59,16 @@ pub trait ToolProvider: Send + Sync {
 
 /// Removes all characters except ASCII letters and digits from an id: `c-123` becomes `c123`. Returns `None` if no character
 /// remains.
-fn id_in_name(id: &str) -> Option<String> {
+fn alphanumeric_id(id: &str) -> Option<String> {
     let short_id: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
     (!short_id.is_empty()).then_some(short_id)
 }
 
 /// Returns the candidate names of an entity's method, the preferred one first: `customer_c123_get_average_spend`.
 ///
-/// The other names contain six hex digits of a hash of the full id. They are for the case that the first name is too long, or
-/// that another entity has it, as for `c-123` and `c123`. If the id has no letter or digit, all names contain the hash.
+/// The second name adds six hex digits of a hash of the id. It is used if another tool has the first name, as for the ids
+/// `c-123` and `c123`. The last name contains only the hash. It is used if the other names are too long. If the id has no
+/// letter or digit, it is the only name.
 /// A [`ToolSet`](crate::ToolSet) assigns the first name that is valid and free.
 ///
 /// ```
@@ -79,7 +80,7 @@ pub fn entity_tool_names(prefix: &str, id: &str, method: &str) -> Vec<String> {
     let prefix = if prefix.is_empty() { "tool" } else { prefix };
     let hash = short_hash(id);
     let mut names = Vec::with_capacity(3);
-    if let Some(short_id) = id_in_name(id) {
+    if let Some(short_id) = alphanumeric_id(id) {
         names.push(format!("{prefix}_{short_id}_{method}"));
         names.push(format!("{prefix}_{short_id}_{hash}_{method}"));
     }
@@ -87,18 +88,18 @@ pub fn entity_tool_names(prefix: &str, id: &str, method: &str) -> Vec<String> {
     names
 }
 
-/// An object in a result whose methods cannot become tools. The value of the result does not change.
+/// An object in a result whose methods cannot become tools. The rejection does not change the value of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RejectedProvider {
-    /// Type name of the object, as used in tool names.
+    /// The type name of the object, as tool names contain it.
     pub prefix: String,
-    /// Reason for the rejection.
+    /// The reason for the rejection.
     pub reason: String,
 }
 
 impl RejectedProvider {
-    /// Describes a rejected object.
+    /// Creates the description of a rejected object.
     #[must_use]
     pub fn new(prefix: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {

@@ -8,11 +8,11 @@ use super::private::private_options;
 use super::sibling;
 use super::staged_file::StagedFile;
 
-/// The right to rewrite a file that several processes change. The lock of the file is held until this value is dropped.
+/// A lock on a file that several processes change. The lock is held until this value is dropped.
 ///
 /// To change the file, read it and [replace](Self::replace) it while this value exists, so that concurrent changes are not
 /// lost. A reader needs no lock: it sees the old content or the new one. After a replacement, only the owner of the file can
-/// read it.
+/// read and write it.
 ///
 /// ```
 /// use toolwit_core::file::LockedFile;
@@ -33,8 +33,8 @@ pub struct LockedFile {
 }
 
 impl LockedFile {
-    /// Waits for the lock of the file at `path`. The lock is a second file next to it. Creates missing directories; the file
-    /// at `path` need not exist.
+    /// Waits for the lock of the file at `path`. The lock is on a second file, whose name is the file name of `path` with `.lock`
+    /// appended. Creates missing directories. The file at `path` need not exist.
     ///
     /// # Errors
     /// If the directories or the lock file cannot be created, or the lock file cannot be locked.

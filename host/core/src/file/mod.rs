@@ -17,7 +17,7 @@ pub use staged_file::{StagedFile, replace_file};
 
 use std::path::{Path, PathBuf};
 
-/// Returns the path of a file next to another one: its name with `ending` appended.
+/// Returns the path of another file in the directory of `path`. Its name is the file name of `path` with `ending` appended.
 ///
 /// ```
 /// # use std::path::Path;

@@ -25,8 +25,8 @@ pub fn create_private_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a directory that only its owner can enter, and the missing directories above it. Existing directories keep their
-/// permissions.
+/// Creates a directory and the missing directories above it. Only their owner can enter them. Existing directories keep their
+/// permissions. On platforms other than Unix, no permissions are set.
 ///
 /// # Errors
 /// If a directory cannot be created.

@@ -69,9 +69,9 @@ fn read_regular_file(
     let file = open(path)?;
     let metadata = file.metadata()?;
     check(&metadata)?;
-    // The vector has its final size from the start: a vector that grows leaves copies of a secret behind.
-    let bytes_expected = usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1);
-    let mut bytes = Vec::with_capacity(bytes_expected);
+    // The vector has its final capacity from the start, because a vector that grows leaves copies of a secret in freed memory.
+    let capacity = usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1);
+    let mut bytes = Vec::with_capacity(capacity);
     file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
         return Err(too_large());
@@ -111,18 +111,21 @@ mod tests {
         let file = directory.path().join("file");
         std::fs::write(&file, "text").unwrap();
         assert_eq!(read_text_file(&file, 4).unwrap(), "text");
-        let kind = |path: &Path, bytes_max| read_text_file(path, bytes_max).unwrap_err().kind();
-        assert_eq!(kind(&file, 3), io::ErrorKind::FileTooLarge);
-        assert_eq!(kind(directory.path(), 4), io::ErrorKind::InvalidInput);
-        assert_eq!(kind(&directory.path().join("missing"), 4), io::ErrorKind::NotFound);
+        let error_kind = |path: &Path, bytes_max| read_text_file(path, bytes_max).unwrap_err().kind();
+        assert_eq!(error_kind(&file, 3), io::ErrorKind::FileTooLarge);
+        assert_eq!(error_kind(directory.path(), 4), io::ErrorKind::InvalidInput);
+        assert_eq!(
+            error_kind(&directory.path().join("missing"), 4),
+            io::ErrorKind::NotFound
+        );
         std::fs::write(&file, [0xff]).unwrap();
         assert_eq!(read_file(&file, 4).unwrap(), [0xff]);
-        assert_eq!(kind(&file, 4), io::ErrorKind::InvalidData);
+        assert_eq!(error_kind(&file, 4), io::ErrorKind::InvalidData);
         #[cfg(target_os = "linux")]
         {
             let link = directory.path().join("link");
             std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
-            assert_eq!(kind(&link, 4), io::ErrorKind::InvalidInput);
+            assert_eq!(error_kind(&link, 4), io::ErrorKind::InvalidInput);
             let pipe = directory.path().join("pipe");
             assert!(
                 std::process::Command::new("mkfifo")
@@ -131,15 +134,15 @@ mod tests {
                     .unwrap()
                     .success()
             );
-            assert_eq!(kind(&pipe, 4), io::ErrorKind::InvalidInput);
+            assert_eq!(error_kind(&pipe, 4), io::ErrorKind::InvalidInput);
             assert!(
                 open(&pipe).is_ok(),
-                "a path that becomes a pipe after the check does not block"
+                "opening a path that becomes a pipe after the check does not block"
             );
-            // The metadata of a file of the kernel has the size 0, so its size is checked while it is read.
+            // The metadata of a file in `/proc` has the size 0, so the limit is checked while the file is read.
             std::fs::remove_file(&link).unwrap();
             std::os::unix::fs::symlink("/proc/self/status", &link).unwrap();
-            assert_eq!(kind(&link, 4), io::ErrorKind::FileTooLarge);
+            assert_eq!(error_kind(&link, 4), io::ErrorKind::FileTooLarge);
         }
     }
 
@@ -150,7 +153,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         std::fs::write(&file, "text").unwrap();
-        for (mode, is_read) in [
+        for (mode, is_allowed) in [
             (0o600, true),
             (0o400, true),
             (0o640, false),
@@ -161,7 +164,7 @@ mod tests {
             let text = read_private_text_file(&file, 4);
             assert_eq!(
                 text.as_deref().is_ok_and(|text| text == "text"),
-                is_read,
+                is_allowed,
                 "{mode:o}: {text:?}"
             );
         }

@@ -66,7 +66,7 @@ impl StagedFile {
             path: path.to_owned(),
             temporary_path: temporary_path(path),
         };
-        // An untrusted repository can contain a link with this name. The link is removed and not followed.
+        // An untrusted repository can contain a link with this name. The link is removed here, and `create_new` follows no link.
         if let Err(error) = fs::remove_file(&staged.temporary_path)
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -90,12 +90,12 @@ impl StagedFile {
 
 impl Drop for StagedFile {
     fn drop(&mut self) {
-        // The temporary file does not exist after a commit.
+        // After a commit, the temporary file no longer exists, and the error is ignored.
         let _ = fs::remove_file(&self.temporary_path);
     }
 }
 
-/// Returns the path of the temporary file: a hidden file, which a scan of the directory skips.
+/// Returns the path of the temporary file. Its name begins with a dot, so that scans of a plugin directory or a cache skip it.
 fn temporary_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -128,12 +128,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (outside, file) = (directory.path().join("outside"), directory.path().join("calc.wasm"));
         fs::write(&outside, "kept").unwrap();
-        let temporary = directory.path().join(format!(".calc.wasm.{}.new", std::process::id()));
-        std::os::unix::fs::symlink(&outside, &temporary).unwrap();
+        let temporary_path = directory.path().join(format!(".calc.wasm.{}.new", std::process::id()));
+        std::os::unix::fs::symlink(&outside, &temporary_path).unwrap();
         replace_file(&file, b"new").unwrap();
         assert_eq!(fs::read(&outside).unwrap(), b"kept");
         assert_eq!(fs::read(&file).unwrap(), b"new");
-        assert!(!file.is_symlink() && !temporary.exists());
+        assert!(!file.is_symlink() && !temporary_path.exists());
     }
 
     #[test]

@@ -69,9 +69,9 @@ fn check_parts(text: &str) -> Result<(), ToolError> {
 fn parse_object(text: &str) -> Result<Arguments, ToolError> {
     match parse_json(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(other) => Err(ToolError::invalid_arguments(format!(
+        Ok(value) => Err(ToolError::invalid_arguments(format!(
             "the arguments must be a JSON object, not {}",
-            json_type(&other)
+            json_type(&value)
         ))),
         Err(error) => Err(ToolError::invalid_arguments(format!(
             "the arguments are not valid JSON: {error}"
@@ -130,7 +130,7 @@ mod tests {
         assert!(error.contains("more than 131072 values"), "{error}");
         assert!(
             parse(&json!({"a": "[{,".repeat(1 << 20)}).to_string()).is_some(),
-            "a text is one value, whatever it contains"
+            "a string counts as one value, whatever it contains"
         );
     }
 

@@ -24,28 +24,28 @@ const VIOLATION_BYTES_SUM_MAX: u64 = 16 << 20;
 /// The estimated memory of a violation without the path of its value, in bytes.
 const VIOLATION_BYTES: u64 = 1 << 10;
 
-/// The number of JSON values of a schema that together cost one step for each visited element of the arguments. Checking most
-/// of them does not read the element.
+/// For this number of JSON values of the schema, each visited element of the arguments costs one additional step. The number is
+/// greater than one, because checking most values of the schema does not read the element.
 const PARTS_PER_STEP: u64 = 32;
 
-/// Limits of the compiled size of a pattern, in bytes. A schema is compiled with the smallest one that suffices. If none
-/// suffices, an untrusted schema is compiled with [`SCHEMA_PATTERN_BYTES_MAX`], and a trusted one without a limit. The limit
-/// determines how many steps a validation takes from its budget for each KiB of text.
-const SMALL_PATTERN_BYTES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
+/// Limits of the compiled size of a pattern, in bytes. A schema is compiled with the smallest limit that suffices. If none
+/// suffices, an untrusted schema is compiled with [`SCHEMA_PATTERN_BYTES_MAX`], and a trusted schema without a limit. The limit
+/// determines how many steps each KiB of text costs.
+const SMALL_PATTERN_LIMITS: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
 
-/// The compiled size of a pattern whose match takes one step for each byte of text in the worst case, in bytes.
+/// The compiled size of a pattern that costs one step for each byte of text, in bytes. A larger pattern costs proportionally more.
 const PATTERN_BYTES_PER_STEP: u64 = 512;
 
 /// The maximum number of backtracking steps of a pattern that cannot match in linear time.
 const BACKTRACKS_MAX: usize = 100_000;
 
-/// Maximum size of the cache of a pattern's automaton, in bytes, for each direction and thread.
+/// Maximum size of a lazy DFA cache of a pattern, in bytes. Each thread has one cache for forward and one for reverse searches.
 const PATTERN_CACHE_BYTES_MAX: usize = 64 << 10;
 
 /// A compiled input schema that validates arguments.
 ///
-/// A check makes at most three passes: one to decide, and two to describe the violations. Together, the passes end within
-/// [`VALIDATION_STEPS_MAX`] steps, about a second, whatever the schema and the arguments are.
+/// A check makes at most three passes: one to decide, and two to describe the violations. For any schema and arguments, the
+/// passes together end within [`VALIDATION_STEPS_MAX`] steps, about a second.
 pub struct InputValidator {
     validator: Validator<Metered>,
     size: SchemaSize,
@@ -109,14 +109,15 @@ impl InputValidator {
     fn compile(schema: &Value, trust: Trust) -> Result<Self, ValidationError<'static>> {
         let mut size = SchemaSize::of(schema);
         let has_patterns = size.patterns > 0;
-        let with_small_patterns = SMALL_PATTERN_BYTES
+        // Without patterns, the limit has no effect.
+        let with_small_limit = SMALL_PATTERN_LIMITS
             .into_iter()
             .filter(|_| has_patterns)
-            .find_map(|bytes| {
-                let validator = options(trust, Some(bytes)).build(schema).ok()?;
-                Some((validator, bytes))
+            .find_map(|bytes_max| {
+                let validator = options(trust, Some(bytes_max)).build(schema).ok()?;
+                Some((validator, bytes_max))
             });
-        let (validator, pattern_bytes) = match with_small_patterns {
+        let (validator, pattern_bytes) = match with_small_limit {
             Some(compiled) => compiled,
             None => {
                 let bytes_max = matches!(trust, Trust::Untrusted).then_some(SCHEMA_PATTERN_BYTES_MAX);
@@ -131,7 +132,8 @@ impl InputValidator {
     ///
     /// # Errors
     /// [`ToolError::Model`] if the arguments violate the schema, or if the validation takes more than [`VALIDATION_STEPS_MAX`]
-    /// steps. The message describes the first violations with their paths, unless that takes too many steps or too much memory.
+    /// steps. The message describes the first violations with their paths, unless the description takes too many steps or too much
+    /// memory.
     pub fn check(&self, arguments: Arguments) -> Result<Arguments, ToolError> {
         let value = Value::Object(arguments);
         let mut budget = self.budget(u64::MAX, 0);
@@ -146,13 +148,13 @@ impl InputValidator {
     /// Describes the first violations of an invalid value, in at most `steps` steps.
     fn violations(&self, value: &Value, steps: u64) -> String {
         let violation_bytes = VIOLATION_BYTES + longest_path_bytes(value);
-        // When the budget is used up, the validator still visits each part of the schema, and can find a violation of each.
+        // When the budget is used up, the validator still visits the full schema, and can find a violation of each JSON value of it.
         if self.size.parts.saturating_mul(violation_bytes) > VIOLATION_BYTES_SUM_MAX {
             return "the arguments do not match the input schema; the schema and the arguments together are too large to find \
                     out where"
                 .to_owned();
         }
-        let budget = |steps| ValidationBudget {
+        let pass_budget = |steps| ValidationBudget {
             steps,
             ..self.budget(VIOLATION_BYTES_SUM_MAX, violation_bytes)
         };
@@ -168,17 +170,19 @@ impl InputValidator {
         };
         // The validator collects all violations in the first pass, although few are described. The second pass ends at the
         // first violation, for which half of the steps usually suffice.
-        let mut first_budget = budget(steps / 2);
-        let described = first_budget.run(describe_several).or_else(|| {
-            let mut second_budget = budget(steps - steps / 2 + first_budget.steps);
+        let mut first_budget = pass_budget(steps / 2);
+        let description = first_budget.run(describe_several).or_else(|| {
+            let mut second_budget = pass_budget(steps - steps / 2 + first_budget.steps);
             second_budget.run(describe_one).flatten()
         });
-        described.unwrap_or_else(|| {
+        description.unwrap_or_else(|| {
             "the arguments do not match the input schema; finding out where takes too many steps or too much memory"
                 .to_owned()
         })
     }
 
+    /// Creates the budget of a pass, with all steps of a check, and with `bytes` of memory for violations. Each violation costs
+    /// `violation_bytes`.
     fn budget(&self, bytes: u64, violation_bytes: u64) -> ValidationBudget {
         ValidationBudget {
             steps: VALIDATION_STEPS_MAX,
@@ -193,14 +197,15 @@ impl InputValidator {
 impl SchemaSize {
     fn of(schema: &Value) -> Self {
         let mut size = Self::default();
-        size.add(schema);
+        size.count(schema);
         size
     }
 
-    fn add(&mut self, value: &Value) {
+    /// Counts a value of the schema and all values inside it.
+    fn count(&mut self, value: &Value) {
         self.parts += 1;
         match value {
-            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Array(items) => items.iter().for_each(|item| self.count(item)),
             Value::Object(fields) => {
                 for (key, field) in fields {
                     self.patterns += match (key.as_str(), field) {
@@ -208,7 +213,7 @@ impl SchemaSize {
                         ("patternProperties", Value::Object(patterns)) => patterns.len(),
                         _ => 0,
                     };
-                    self.add(field);
+                    self.count(field);
                 }
             }
             _ => {}
@@ -261,7 +266,7 @@ fn longest_path_bytes(value: &Value) -> u64 {
 fn describe(error: &ValidationError<'_>) -> String {
     let mut text = LimitedText(String::new());
     let path = error.instance_path().as_str();
-    // Writing fails if the text is cut.
+    // Writing fails if the text is cut; the error is ignored.
     let _: fmt::Result = if path.is_empty() {
         write!(text, "{error}")
     } else {
@@ -276,9 +281,9 @@ struct LimitedText(String);
 impl Write for LimitedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = VIOLATION_TEXT_BYTES_MAX.saturating_sub(self.0.len());
-        let fitting = &text[..text.floor_char_boundary(room)];
-        self.0.push_str(fitting);
-        if fitting.len() == text.len() {
+        let prefix = &text[..text.floor_char_boundary(room)];
+        self.0.push_str(prefix);
+        if prefix.len() == text.len() {
             Ok(())
         } else {
             Err(fmt::Error)

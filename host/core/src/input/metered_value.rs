@@ -3,8 +3,8 @@
 //! JSON Schema calls the validated value the instance. A validator of `jsonschema` cannot be stopped, and a schema and an
 //! instance together can cause billions of checks. The validator reads the instance only through the traits of
 //! [`jsonschema::json`], and their implementation here takes steps from a budget. When the budget is used up, arrays and
-//! objects have no more elements and texts are empty. The validator then ends after at most one more pass over its schema, and
-//! its outcome is discarded.
+//! objects have no more elements and strings are empty. The validator then ends after at most one more pass over its schema, and
+//! [`ValidationBudget::run`] discards its outcome.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,15 +16,15 @@ use serde_json::{Map, Number, Value, map};
 
 use super::unique_items::all_distinct;
 
-/// The length of text that costs one step to read, in bytes.
+/// The length of a string that costs one step to read, in bytes.
 const TEXT_BYTES_PER_STEP: u64 = 64;
 
 /// The memory that a validator may allocate for the name of a member, in addition to its length, in bytes.
 const NAME_BYTES: u64 = 64;
 
 thread_local! {
-    /// The budget of the validation that this thread runs. A node cannot hold the budget, because a validator itself creates
-    /// the nodes of property names.
+    /// The budget of the validation that this thread runs. A [`MeteredValue`] cannot hold the budget, because the validator itself
+    /// creates the values for property names, with [`Json::with_string_node`].
     static BUDGET: Cell<ValidationBudget> = const { Cell::new(ValidationBudget::NONE) };
 }
 
@@ -37,7 +37,7 @@ pub(super) struct ValidationBudget {
     pub(super) bytes: u64,
     /// The steps that each visited element of an array or object costs.
     pub(super) element_steps: u64,
-    /// The steps that each KiB of text costs, because a pattern of the schema may be matched against it.
+    /// The steps that each KiB of a string costs, because a pattern of the schema may be matched against the string.
     pub(super) text_steps_per_kib: u64,
     /// The memory that each violation costs, in bytes.
     pub(super) violation_bytes: u64,
@@ -58,8 +58,8 @@ impl ValidationBudget {
         self.steps > 0 && self.bytes > 0
     }
 
-    /// Runs a validation of this thread, and takes the steps and the memory that it uses from this budget. Returns `None` if it
-    /// uses up the budget.
+    /// Runs a validation on this thread, and takes the steps and the memory that the validation uses from this budget. Returns
+    /// `None` if the validation uses up the budget.
     pub(super) fn run<T>(&mut self, validate: impl FnOnce() -> T) -> Option<T> {
         let _outer = OuterBudget(BUDGET.replace(*self));
         let outcome = validate();
@@ -68,7 +68,8 @@ impl ValidationBudget {
     }
 }
 
-/// The budget of an outer validation. It is restored on drop, also after a panic.
+/// The budget of the enclosing validation on this thread, or [`ValidationBudget::NONE`]. It is restored on drop, also after a
+/// panic.
 struct OuterBudget(ValidationBudget);
 
 impl Drop for OuterBudget {
@@ -93,7 +94,7 @@ fn take_bytes(bytes: impl FnOnce(&ValidationBudget) -> u64) -> bool {
     budget.has_remainder()
 }
 
-/// Takes the steps for matching a text, before the match begins. Returns whether the budget is not used up.
+/// Takes the steps for matching a string, before the match begins. Returns whether the budget is not used up.
 fn take_text_steps(text: &str) -> bool {
     let bytes = text.len() as u64;
     take_steps(|budget| {
@@ -102,7 +103,7 @@ fn take_text_steps(text: &str) -> bool {
     })
 }
 
-/// Returns the steps of a comparison that reads the full value.
+/// Returns the number of steps that a comparison of the full value costs.
 fn comparison_steps(value: &Value) -> u64 {
     match value {
         Value::String(text) => 1 + text.len() as u64 / TEXT_BYTES_PER_STEP,
@@ -115,7 +116,7 @@ fn comparison_steps(value: &Value) -> u64 {
     }
 }
 
-/// The representation of an instance, for `jsonschema`: reading it takes steps from the budget.
+/// The JSON representation that `jsonschema` uses for an instance. Reading the instance takes steps from the budget.
 pub(super) struct Metered;
 
 impl Json for Metered {
@@ -188,8 +189,8 @@ impl<'a> Node<'a, Metered> for MeteredValue<'a> {
         take_steps(|_| comparison_steps(self.0)) && cmp::equal(self.0, expected)
     }
 
-    /// The validator calls this function only for violations, because the functions for its other uses are overridden
-    /// here.
+    /// The validator calls this function only for violations, because this implementation overrides the default functions that
+    /// would also call it.
     fn to_value(&self) -> Cow<'a, Value> {
         take_bytes(|budget| budget.violation_bytes);
         Cow::Borrowed(self.0)

@@ -118,12 +118,12 @@ mod tests {
     // accept: 143, accept: 73
     #[tokio::test]
     async fn parameters_can_be_restricted_and_a_tool_can_have_no_parameters() {
-        let answer = |_: Arguments, _: ToolContext| async { Ok(ToolResult::text("")) };
+        let body = |_: Arguments, _: ToolContext| async { Ok(ToolResult::text("")) };
         let parameters = [
             Parameter::string("unit", "Which").one_of(["C", "F"]),
             Parameter::number("at", "When").optional(),
         ];
-        let tool = NativeTool::with_parameters("heat", "Heats.", parameters, answer).unwrap();
+        let tool = NativeTool::with_parameters("heat", "Heats.", parameters, body).unwrap();
         let call = |arguments: Value| {
             let arguments = arguments.as_object().unwrap().clone();
             let tool = &tool;
@@ -134,7 +134,7 @@ mod tests {
         for bad in [json!({}), json!({"unit": "K"}), json!({"unit": "C", "other": 1})] {
             assert!(call(bad.clone()).await.is_err(), "{bad}");
         }
-        let tool_without_parameters = NativeTool::with_parameters("ping", "Answers.", [], answer).unwrap();
+        let tool_without_parameters = NativeTool::with_parameters("ping", "Answers.", [], body).unwrap();
         assert!(
             tool_without_parameters
                 .call(Arguments::new(), &ToolContext::new())

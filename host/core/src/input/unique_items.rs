@@ -9,7 +9,8 @@ use serde_json::{Number, Value};
 /// Returns whether all items differ, as JSON Schema compares them: `1` equals `1.0`.
 ///
 /// The check of `jsonschema` takes quadratic time for items that its hash does not distinguish, such as `[[1], 2]` and
-/// `[1, [2]]`. The hash of [`Item`] depends on the structure, and the key of a [`HashSet`] is random.
+/// `[1, [2]]`. The hash of [`Item`] depends on the structure. A [`HashSet`] hashes with a random key, so that the author of the
+/// arguments cannot choose items with equal hashes.
 pub(super) fn all_distinct(items: &[Value]) -> bool {
     let mut distinct = HashSet::with_capacity(items.len());
     items.iter().all(|item| distinct.insert(Item(item)))
@@ -28,6 +29,7 @@ impl Eq for Item<'_> {}
 
 impl Hash for Item<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        // The first hashed number distinguishes the types. For numbers, `hash_number` hashes 2, 3 or 4 first.
         match self.0 {
             Value::Null => 0_u8.hash(state),
             Value::Bool(value) => (1_u8, value).hash(state),
@@ -50,9 +52,10 @@ impl Hash for Item<'_> {
     }
 }
 
-/// Hashes equal numbers to the same value, whatever their notation is.
+/// Hashes equal numbers to the same value, also if one is an integer and one a float. The first hashed number
+/// is 2 for an integer that fits into `i64`, 3 for a larger one that fits into `u64`, and 4 for any other number.
 fn hash_number(number: &Number, state: &mut impl Hasher) {
-    // 2^63 and 2^64, which an `f64` represents exactly.
+    // The first integers beyond `i64` and `u64`: 2^63 and 2^64, which an `f64` represents exactly.
     const I64_END: f64 = 9_223_372_036_854_775_808.0;
     const U64_END: f64 = 18_446_744_073_709_551_616.0;
     if let Some(integer) = number.as_i64() {
@@ -95,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_have_the_same_hash_and_similar_lists_do_not() {
+    fn equal_values_have_the_same_hash_and_similar_lists_have_different_hashes() {
         for (first, second) in [
             (json!(1), json!(1.0)),
             (json!(0), json!(-0.0)),

@@ -11,12 +11,12 @@ use crate::text::{parse_json, printable};
 
 /// The maximum number of times that `jsonschema` compiles a schema under `patternProperties`: once for an adjacent
 /// `additionalProperties`, once if its pattern is plain text, and once if any pattern is not plain text.
-const PATTERN_COMPILATIONS_MAX: usize = 3;
+const PATTERN_PROPERTY_COMPILATIONS_MAX: usize = 3;
 
 /// The maximum length of untrusted text in an error message, in characters.
 const QUOTED_CHARS_MAX: usize = 200;
 
-/// Keywords that change the base of references, or refer to other documents.
+/// Keywords that change how references are resolved, or refer to other documents. They are rejected if their value is a string.
 const FORBIDDEN_KEYWORDS: [&str; 7] = [
     "$id",
     "id",
@@ -27,7 +27,7 @@ const FORBIDDEN_KEYWORDS: [&str; 7] = [
     "$vocabulary",
 ];
 
-/// Keywords that evaluate the adjacent keywords again. If they are nested, each level doubles the work.
+/// Keywords that evaluate the adjacent keywords again. They are always rejected, because each nested level doubles the work.
 const DOUBLING_KEYWORDS: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 /// Keywords with named schemas: the value is an object with arbitrary names, and each name has a schema.
@@ -53,7 +53,7 @@ const DEFAULT_DIALECT: &str = DIALECTS[2];
 /// these schemas together.
 #[derive(Debug, Default)]
 pub struct UntrustedSchemas {
-    /// The number of JSON values of all schemas, references followed. The error messages call them parts.
+    /// The number of JSON values of all schemas, including those to which references lead.
     values: usize,
     /// The number of patterns of all schemas.
     patterns: usize,
@@ -82,7 +82,7 @@ impl UntrustedSchemas {
         self.pattern_bytes = self.pattern_bytes.saturating_add(pattern_bytes);
         if self.pattern_bytes > SCHEMA_PATTERN_BYTES_SUM_MAX {
             return Err(format!(
-                "is too much: the patterns of all schemas together have more than {SCHEMA_PATTERN_BYTES_SUM_MAX} bytes in compiled form"
+                "exceeds a shared limit: the patterns of all schemas have more than {SCHEMA_PATTERN_BYTES_SUM_MAX} bytes in compiled form"
             ));
         }
         Ok(schema)
@@ -92,7 +92,7 @@ impl UntrustedSchemas {
 /// Visits a schema and all schemas that it refers to.
 struct SchemaWalk<'a> {
     root: &'a Value,
-    /// The number of JSON values that were visited, each counted as often as `jsonschema` may compile it.
+    /// The number of JSON values that were visited. Each counts as often as `jsonschema` may compile it.
     values: usize,
     /// The counts of all schemas, this one included.
     all_schemas: &'a mut UntrustedSchemas,
@@ -112,6 +112,7 @@ impl Position {
         compilations_max: 1,
     };
 
+    /// Returns the position of a value inside the value at this position.
     fn below(self) -> Self {
         Self {
             depth: self.depth + 1,
@@ -131,8 +132,8 @@ impl<'a> SchemaWalk<'a> {
             Value::Object(fields) => fields.iter().try_for_each(|(key, field)| {
                 self.check_keyword(key, field, position)?;
                 match field {
-                    Value::Object(named) if NAMED_SCHEMA_KEYWORDS.contains(&key.as_str()) => {
-                        self.visit_named(key, named, position.below())
+                    Value::Object(schemas) if NAMED_SCHEMA_KEYWORDS.contains(&key.as_str()) => {
+                        self.visit_named_schemas(key, schemas, position.below())
                     }
                     field if DATA_KEYWORDS.contains(&key.as_str()) => self.visit_data(field, position.below()),
                     field => self.visit_schema(field, position.below()),
@@ -142,18 +143,23 @@ impl<'a> SchemaWalk<'a> {
         }
     }
 
-    /// Visits the named schemas of a keyword.
-    fn visit_named(&mut self, keyword: &str, named: &'a Map<String, Value>, position: Position) -> Result<(), String> {
+    /// Visits the named schemas of one of the [`NAMED_SCHEMA_KEYWORDS`].
+    fn visit_named_schemas(
+        &mut self,
+        keyword: &str,
+        schemas: &'a Map<String, Value>,
+        position: Position,
+    ) -> Result<(), String> {
         self.count_value(position)?;
         let factor = match keyword {
-            "patternProperties" => PATTERN_COMPILATIONS_MAX,
+            "patternProperties" => PATTERN_PROPERTY_COMPILATIONS_MAX,
             _ => 1,
         };
         let position = Position {
             compilations_max: position.compilations_max.saturating_mul(factor),
             ..position.below()
         };
-        named
+        schemas
             .values()
             .try_for_each(|schema| self.visit_schema(schema, position))
     }
@@ -172,7 +178,7 @@ impl<'a> SchemaWalk<'a> {
         }
     }
 
-    /// Counts a value, and checks the depth and the numbers of values.
+    /// Counts a value, and checks its depth and the limits of the number of values.
     fn count_value(&mut self, position: Position) -> Result<(), String> {
         if position.depth > SCHEMA_DEPTH_MAX {
             return Err(format!(
@@ -182,13 +188,13 @@ impl<'a> SchemaWalk<'a> {
         self.values = self.values.saturating_add(position.compilations_max);
         if self.values > SCHEMA_PARTS_MAX {
             return Err(format!(
-                "has more than {SCHEMA_PARTS_MAX} parts, including those that it refers to"
+                "has more than {SCHEMA_PARTS_MAX} JSON values, including those that it refers to"
             ));
         }
         self.all_schemas.values = self.all_schemas.values.saturating_add(position.compilations_max);
         if self.all_schemas.values > SCHEMA_PARTS_SUM_MAX {
             return Err(format!(
-                "is too much: all schemas together have more than {SCHEMA_PARTS_SUM_MAX} parts"
+                "exceeds a shared limit: all schemas together have more than {SCHEMA_PARTS_SUM_MAX} JSON values"
             ));
         }
         Ok(())
@@ -211,7 +217,7 @@ impl<'a> SchemaWalk<'a> {
         }
         if self.all_schemas.patterns > SCHEMA_PATTERNS_MAX {
             return Err(format!(
-                "is too much: all schemas together have more than {SCHEMA_PATTERNS_MAX} patterns"
+                "exceeds a shared limit: all schemas together have more than {SCHEMA_PATTERNS_MAX} patterns"
             ));
         }
         Ok(())
@@ -239,7 +245,7 @@ impl<'a> SchemaWalk<'a> {
         let Some(target) = self.root.pointer(pointer) else {
             return Err(format!("refers to `{}`, which does not exist", excerpt(reference)));
         };
-        // The pointer may lead through data, in which keywords are not checked elsewhere.
+        // The pointer may lead through data, in which `visit_data` does not check keywords.
         for (end, _) in pointer.match_indices('/') {
             let ancestor = self.root.pointer(&pointer[..end]).and_then(Value::as_object);
             let has_keyword =

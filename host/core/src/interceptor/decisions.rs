@@ -53,8 +53,8 @@ pub struct CallOutcome {
     pub for_user: Option<String>,
     /// Whether the tool failed, or the call ended without a result.
     pub is_error: bool,
-    /// The value of the result, or `None` if `for_llm` is the JSON form of the value. For a call without a result, the details
-    /// of its error.
+    /// The value of the result, or `None` if `for_llm` is the text form of the value: its JSON, or a string without quotes. For a
+    /// call without a result, the details of its error.
     pub value: Option<Value>,
     /// The objects that the tool returned in addition to the text. Empty for a call without a result.
     pub artifacts: Vec<Artifact>,
@@ -66,8 +66,9 @@ pub struct CallOutcome {
 pub enum OutcomeReview {
     /// The outcome stays as it is.
     Keep,
-    /// The outcome is replaced. The Rust value of a typed result and the cause of a failure are removed. The error of a call
-    /// without a result stays an error: only its message and its details are replaced. A pending result stays pending.
+    /// The outcome is replaced. The Rust value of a typed result and the cause of a failure are removed. A pending result stays
+    /// pending. The error of a call without a result stays an error of the same kind, with a new message and new details. Its
+    /// suggestion, plugin, agent and log are removed.
     Replace(CallOutcome),
     /// The outcome is withheld. The call may have taken effect.
     Withhold {
@@ -79,21 +80,21 @@ pub enum OutcomeReview {
 /// Code that decides about the calls of tools. An interceptor receives each call before the call runs, and each outcome before
 /// the model or the user reads it. The host's own tools, such as `search_tools`, are not intercepted.
 ///
-/// [`Interception`](crate::Interception) applies an interceptor as a guard, which covers nested calls, agents, entities and
-/// late results. An error of the interceptor denies the call, or withholds its outcome.
+/// [`Interception`](crate::Interception) applies an interceptor as a [guard](crate::Decorator::is_guard), which covers nested
+/// calls, agents, entities and late results. An error of the interceptor denies the call, or withholds its outcome.
 #[async_trait]
 pub trait Interceptor: Send + Sync {
     /// Returns the name, for error messages and the log.
     fn name(&self) -> &str;
 
-    /// Decides about a call before it runs. If the call is cancelled meanwhile, the returned future is dropped.
+    /// Decides about a call before the call runs. If the call is cancelled during the decision, the returned future is dropped.
     ///
     /// # Errors
     /// Any error denies the call. The error is logged; the model reads only that the interceptor failed.
     async fn before(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, Error>;
 
-    /// Decides about the outcome of a call: a result, or an error that the model receives. A result that is delivered later is
-    /// reviewed when it is delivered.
+    /// Decides about the outcome of a call: a result, or an error that the model receives. The late result of a background task is
+    /// another outcome, which is reviewed when the task delivers it.
     ///
     /// # Errors
     /// Any error withholds the outcome. The error is logged; the model reads only that the interceptor failed.

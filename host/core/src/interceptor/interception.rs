@@ -15,8 +15,9 @@ use crate::{
 
 /// A decorator that passes the calls of tools and their outcomes to an [`Interceptor`].
 ///
-/// The decorator is a [guard](Decorator::is_guard): it stays on a tool that is replaced, and applies to the methods of
-/// entities and to the tools of agents. It fails closed: if the interceptor fails, the call does not run, or its outcome is withheld.
+/// The decorator is a [guard](Decorator::is_guard): if another tool replaces a guarded tool, the guard applies to the new tool.
+/// It also applies to the methods of entities and to the tools of agents. If the interceptor fails, the call does not run, or its
+/// outcome is withheld.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -58,7 +59,7 @@ impl Interception {
     async fn decide(&self, call: &InterceptedCall, context: &ToolContext) -> Result<CallDecision, ToolError> {
         let decision = tokio::select! {
             biased;
-            () = context.cancel().cancelled() => {
+            () = context.cancel_token().cancelled() => {
                 let message = "the call was cancelled before it was checked; it did not run";
                 return Err(refusal(ErrorKind::Cancelled, Phase::Validate, message.to_owned(), call));
             }
@@ -85,7 +86,7 @@ impl Interception {
         }
     }
 
-    /// Returns a number that identifies the interceptor.
+    /// Returns the address of the interceptor, by which [`PriorDecisions`] identifies it.
     fn address(&self) -> usize {
         Arc::as_ptr(&self.0).cast::<()>() as usize
     }
@@ -98,9 +99,9 @@ impl Interception {
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let outcome_to_review = match &outcome {
-            Ok(result) => outcome_of(result),
+            Ok(result) => outcome_of_result(result),
             Err(ToolError::Model(error)) => outcome_of_error(error),
-            // The run ends, and no model reads the error.
+            // An operator error ends the run, and no model reads it.
             Err(ToolError::Operator(_)) => return outcome,
         };
         let review = self.0.after(call, outcome_to_review, context).await;
@@ -141,7 +142,7 @@ impl Decorator for Interception {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<Arguments, ToolError> {
-        if is_of_host(tool) {
+        if is_host_tool(tool) {
             return Ok(arguments);
         }
         let call = intercepted_call(tool, arguments);
@@ -156,19 +157,20 @@ impl Decorator for Interception {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolResult, ToolError> {
-        if is_of_host(tool) {
+        if is_host_tool(tool) {
             return tool.call(arguments, context).await;
         }
         let mut call = intercepted_call(tool, arguments);
+        // The interceptor decides about each call once: in `prepare`, or here if `prepare` did not run for these arguments.
         if !PriorDecisions::take(context, &call.tool, &call.arguments, self.address()) {
             call.arguments = self.allowed_arguments(&call, context).await?;
         }
         let call = Arc::new(call);
-        let late = LateInterception {
+        let late_review = LateReviewer {
             interception: self.clone(),
             call: call.clone(),
         };
-        let inner_context = LateReviews::add(context, Arc::new(late));
+        let inner_context = LateReviews::add(context, Arc::new(late_review));
         let outcome = tool.call(call.arguments.clone(), &inner_context).await;
         self.review(&call, outcome, context).await
     }
@@ -176,7 +178,7 @@ impl Decorator for Interception {
 
 /// Returns whether a tool belongs to the host, such as `search_tools`. Such a tool is not intercepted. If it calls another
 /// tool, the call of that tool is intercepted.
-fn is_of_host(tool: &dyn Tool) -> bool {
+fn is_host_tool(tool: &dyn Tool) -> bool {
     let definition = tool.definition();
     definition.id == ToolId::host(definition.name())
 }
@@ -186,14 +188,14 @@ fn intercepted_call(tool: &dyn Tool, arguments: Arguments) -> InterceptedCall {
     InterceptedCall::new(definition.id.unbound(), definition.name(), arguments)
 }
 
-/// Reviews the late result of a call.
-struct LateInterception {
+/// Passes the late result of a call to the interceptor.
+struct LateReviewer {
     interception: Interception,
     call: Arc<InterceptedCall>,
 }
 
 #[async_trait]
-impl LateReview for LateInterception {
+impl LateReview for LateReviewer {
     async fn review(&self, result: ToolResult, context: &ToolContext) -> ToolResult {
         let reviewed = self.interception.review(&self.call, Ok(result), context).await;
         reviewed.unwrap_or_else(|error| ToolResult::error(error.report().message.clone()))
@@ -204,12 +206,15 @@ fn refusal(kind: ErrorKind, phase: Phase, message: String, call: &InterceptedCal
     ToolError::Model(Error::new(kind, phase, message).with_tool(call.name.clone()))
 }
 
-fn outcome_of(result: &ToolResult) -> CallOutcome {
+fn outcome_of_result(result: &ToolResult) -> CallOutcome {
     CallOutcome {
         for_llm: result.content(),
         for_user: result.for_user.clone(),
         is_error: result.is_error(),
-        value: result.value.clone().filter(|value| !is_text_of(&result.for_llm, value)),
+        value: result
+            .value
+            .clone()
+            .filter(|value| !is_text_form(&result.for_llm, value)),
         artifacts: result.artifacts.clone(),
     }
 }
@@ -227,8 +232,8 @@ fn outcome_of_error(error: &Error) -> CallOutcome {
     }
 }
 
-/// Returns whether a text is the JSON form of a value. A string is compared without quotes, as the model reads it.
-fn is_text_of(text: &str, value: &Value) -> bool {
+/// Returns whether a text is the text form of a value, as the model reads it: its JSON, or a string without quotes.
+fn is_text_form(text: &str, value: &Value) -> bool {
     match value {
         Value::String(string) => string == text,
         value => {
@@ -240,10 +245,10 @@ fn is_text_of(text: &str, value: &Value) -> bool {
 
 /// Replaces an outcome by the one that the interceptor returned.
 ///
-/// An error keeps its kind, phase, tool, limit and denied accesses, and gets the new text and value as its message and details.
-/// A result gets the new texts, value and artifacts. If the interceptor returns no value, and the old text was the JSON form of
-/// the old value, the value is read from the new text. The Rust value and the source are removed. An entity is rejected if
-/// its id is in the old text but not in the new one.
+/// An error keeps its kind, phase, tool, limit and denied accesses. The new text becomes its message, and the new value its
+/// details. A result gets the new texts, value, artifacts and status. If the interceptor returns no value, and the old text was the
+/// text form of the old value, the value is read from the new text. The Rust value of the result and the cause of its failure
+/// are removed. An entity is rejected if its id is in the old text but not in the new one.
 fn replace_outcome(outcome: Result<ToolResult, ToolError>, replacement: CallOutcome) -> Result<ToolResult, ToolError> {
     let mut result = match outcome {
         Ok(result) => result,
@@ -265,7 +270,7 @@ fn replace_outcome(outcome: Result<ToolResult, ToolError>, replacement: CallOutc
     reject_hidden_entities(&mut result, &replacement.for_llm);
     result.value = match (replacement.value, &result.value) {
         (Some(value), _) => Some(value),
-        (None, Some(value)) if is_text_of(&result.for_llm, value) => Some(match value {
+        (None, Some(value)) if is_text_form(&result.for_llm, value) => Some(match value {
             Value::String(_) => Value::String(replacement.for_llm.clone()),
             _ => parse_json(&replacement.for_llm).unwrap_or_else(|_| Value::String(replacement.for_llm.clone())),
         }),
@@ -290,7 +295,7 @@ fn replace_outcome(outcome: Result<ToolResult, ToolError>, replacement: CallOutc
 /// the id.
 fn reject_hidden_entities(result: &mut ToolResult, new_text: &str) {
     for provider in std::mem::take(&mut result.providers) {
-        let is_hidden = |id: &String| is_removed(id, &result.for_llm, new_text);
+        let is_hidden = |id: &String| is_id_removed(id, &result.for_llm, new_text);
         if provider.instance_id().as_ref().is_some_and(is_hidden) {
             let reason = "an interceptor removed its id from the result";
             result.rejected.push(RejectedProvider::new(provider.prefix(), reason));
@@ -301,8 +306,8 @@ fn reject_hidden_entities(result: &mut ToolResult, new_text: &str) {
 }
 
 /// Returns whether the old text contains an id and the new one does not. An id that is a complete word of the old text must be
-/// a complete word of the new one: the `17` that remains does not contain the id `7`.
-fn is_removed(id: &str, old_text: &str, new_text: &str) -> bool {
+/// a complete word of the new one. For example, the id `7` is removed if a new text contains only `17`.
+fn is_id_removed(id: &str, old_text: &str, new_text: &str) -> bool {
     let is_word_of = |text: &str| {
         text.match_indices(id).any(|(start, _)| {
             let before = text[..start].chars().next_back();
@@ -319,15 +324,26 @@ fn is_removed(id: &str, old_text: &str, new_text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_removed;
+    use super::is_id_removed;
 
     // attack: Q8
     #[test]
     fn a_removed_id_is_found_even_if_a_longer_word_contains_it() {
-        assert!(is_removed("7", r#"{"id":"7","count":17}"#, r#"{"id":"*","count":17}"#));
-        assert!(!is_removed("7", r#"{"id":"7","count":17}"#, r#"{"id":"7","count":0}"#));
-        assert!(is_removed("7", "item17", "item"), "it is only a part of a word");
-        assert!(!is_removed("7", "item17", "item17"));
-        assert!(!is_removed("7", "nothing", "else"));
+        assert!(is_id_removed(
+            "7",
+            r#"{"id":"7","count":17}"#,
+            r#"{"id":"*","count":17}"#
+        ));
+        assert!(!is_id_removed(
+            "7",
+            r#"{"id":"7","count":17}"#,
+            r#"{"id":"7","count":0}"#
+        ));
+        assert!(
+            is_id_removed("7", "item17", "item"),
+            "an id can be a part of a word in the old text"
+        );
+        assert!(!is_id_removed("7", "item17", "item17"));
+        assert!(!is_id_removed("7", "nothing", "else"));
     }
 }

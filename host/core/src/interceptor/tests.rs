@@ -13,14 +13,14 @@ use crate::{
     ToolError, ToolExt, ToolProvider, ToolResult, ToolSelector, ToolSet,
 };
 
-/// An interceptor that replaces `secret` in outcomes, and decides as the argument `rule` of a call demands.
+/// An interceptor that replaces `secret` in outcomes. The argument `rule` of a call selects the decision about the call.
 #[derive(Default)]
-struct Rules {
+struct RuleInterceptor {
     seen_calls: Mutex<Vec<(String, Arguments)>>,
 }
 
 #[async_trait]
-impl Interceptor for Arc<Rules> {
+impl Interceptor for Arc<RuleInterceptor> {
     fn name(&self) -> &str {
         "rules"
     }
@@ -55,17 +55,17 @@ impl Interceptor for Arc<Rules> {
             }
             _ => {}
         }
-        let clean = |text: &str| text.replace("secret", "***");
+        let redact = |text: &str| text.replace("secret", "***");
         Ok(OutcomeReview::Replace(CallOutcome {
-            for_llm: clean(&outcome.for_llm),
-            for_user: outcome.for_user.as_deref().map(clean),
+            for_llm: redact(&outcome.for_llm),
+            for_user: outcome.for_user.as_deref().map(redact),
             value: outcome
                 .value
-                .map(|value| serde_json::from_str(&clean(&value.to_string())).unwrap()),
+                .map(|value| serde_json::from_str(&redact(&value.to_string())).unwrap()),
             artifacts: outcome
                 .artifacts
                 .iter()
-                .map(|artifact| Artifact::new(&artifact.kind, clean(&artifact.value.to_string()).into()))
+                .map(|artifact| Artifact::new(&artifact.kind, redact(&artifact.value.to_string()).into()))
                 .collect(),
             is_error: outcome.is_error,
         }))
@@ -80,7 +80,8 @@ fn object(value: Value) -> Arguments {
     value.as_object().unwrap().clone()
 }
 
-/// Returns its argument `text`, also as its value, and counts its runs.
+/// Creates a tool that returns its argument `text` as text, value, user text and artifact, and counts its runs. If `text` is
+/// `error`, the call fails.
 fn echo(runs: &Arc<AtomicUsize>) -> NativeTool {
     let runs = runs.clone();
     NativeTool::new("echo", "Echoes.", json!({"type": "object"}), move |arguments, _| {
@@ -106,8 +107,8 @@ fn echo(runs: &Arc<AtomicUsize>) -> NativeTool {
     .unwrap()
 }
 
-fn guarded_echo(runs: &Arc<AtomicUsize>) -> (impl Tool + 'static, Arc<Rules>) {
-    let rules = Arc::new(Rules::default());
+fn guarded_echo(runs: &Arc<AtomicUsize>) -> (impl Tool + 'static, Arc<RuleInterceptor>) {
+    let rules = Arc::new(RuleInterceptor::default());
     (echo(runs).with_decorator(Interception::new(rules.clone())), rules)
 }
 
@@ -171,13 +172,13 @@ async fn every_text_of_a_result_and_of_an_error_is_replaced() {
 #[tokio::test]
 async fn nested_calls_and_late_results_are_intercepted() {
     let runs = Arc::default();
-    let rules = Arc::new(Rules::default());
+    let rules = Arc::new(RuleInterceptor::default());
     let mut tools = ToolSet::new();
     tools.decorate(&ToolSelector::all(), Arc::new(Interception::new(rules.clone())));
     tools.add(Arc::new(echo(&runs)));
     let late = NativeTool::new("late", "Later.", json!({"type": "object"}), |_, context| async move {
         let task = context.background_task()?;
-        // The thread does not belong to the runtime.
+        // A thread outside the tokio runtime can deliver the result too.
         std::thread::spawn(move || task.deliver(ToolResult::text("a late secret")));
         Ok(ToolResult::background("started with a secret"))
     });
@@ -188,7 +189,7 @@ async fn nested_calls_and_late_results_are_intercepted() {
     assert_eq!(runs.load(Ordering::Relaxed), 0);
 
     let mut background = BackgroundTasks::new(&CancellationToken::new());
-    let task_context = background.offer("1", &context);
+    let task_context = background.context_for_call("1", &context);
     let started = tools
         .call_tool("native#late", Arguments::new(), &task_context)
         .await
@@ -225,7 +226,7 @@ async fn an_entity_is_rejected_if_an_interceptor_removes_its_id() {
     });
     let list = list
         .unwrap()
-        .with_decorator(Interception::new(Arc::new(Rules::default())));
+        .with_decorator(Interception::new(Arc::new(RuleInterceptor::default())));
     let result = call(&list, json!({})).await.unwrap();
     assert_eq!(result.for_llm, r#"[{"id":"c-1"},{"id":"***-2"}]"#);
     let ids: Vec<_> = result

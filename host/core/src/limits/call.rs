@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::engine::EngineLimits;
 use crate::error::{Error, ErrorKind, Phase};
 
-/// The wall-clock limit of tools that the operator declares as long-running: jobs of another service, renderings, crawls. If
-/// the operator sets a higher limit, the higher one applies.
+/// The wall-clock limit of tools that the operator declares as long-running, such as jobs of another service, renderings or
+/// crawls. If the operator sets a higher limit, the higher one applies.
 pub const LONG_RUNNING_WALL: Duration = Duration::from_secs(300);
 
-/// The limits of one call. Instantiation, the guest, its host calls, and the methods `id` and `describe` of the entities
-/// that the call returns share them.
+/// The limits of one call. They apply to the instantiation, the code of the guest, its host calls, and the methods `id` and
+/// `describe` of the returned entities, all together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLimits {
     /// Fuel, about one unit per instruction. The default suffices for about three seconds of computation.
@@ -23,8 +23,8 @@ pub struct CallLimits {
     pub stack_bytes_max: usize,
     /// Elements of all tables of the instance.
     pub table_elements_max: u64,
-    /// Core instances. The same limit applies to memories, and to tables. A component of a large toolchain has about a dozen of
-    /// each.
+    /// Core instances. The same limit applies to memories, and to tables. A component that a large toolchain builds has about a
+    /// dozen of each.
     pub instances_max: usize,
     /// Size of the result as JSON, in bytes.
     pub result_bytes_max: u64,
@@ -38,7 +38,7 @@ pub struct CallLimits {
     pub host_call_bytes_max: u64,
     /// Live host resources and component handles.
     pub resources_max: usize,
-    /// Memory of the host that the resources hold, in bytes: headers, buffers, connections, directory listings. A session
+    /// Memory of the host that live resources hold, in bytes: headers, buffers, connections, directory listings. A session
     /// instance keeps its resources between calls.
     pub host_memory_bytes_max: u64,
     /// HTTP requests of the guest, including those of nested calls.
@@ -90,7 +90,7 @@ pub struct LimitOverrides {
     pub result_bytes_max: Option<u64>,
     /// See [`CallLimits::log_bytes_max`].
     pub log_bytes_max: Option<usize>,
-    /// See [`CallLimits::artifact_bytes_max`]. Zero allows none.
+    /// See [`CallLimits::artifact_bytes_max`]. Zero allows no artifacts.
     pub artifact_bytes_max: Option<u64>,
     /// See [`CallLimits::host_calls_max`].
     pub host_calls_max: Option<u64>,
@@ -100,13 +100,13 @@ pub struct LimitOverrides {
     pub resources_max: Option<usize>,
     /// See [`CallLimits::host_memory_bytes_max`].
     pub host_memory_bytes_max: Option<u64>,
-    /// See [`CallLimits::http_requests_max`]. Zero allows none.
+    /// See [`CallLimits::http_requests_max`]. Zero allows no requests.
     pub http_requests_max: Option<u32>,
     /// See [`CallLimits::http_bytes_max`].
     pub http_bytes_max: Option<u64>,
     /// See [`CallLimits::nested_depth_max`].
     pub nested_depth_max: Option<u32>,
-    /// See [`CallLimits::nested_calls_max`]. Zero allows none.
+    /// See [`CallLimits::nested_calls_max`]. Zero allows no nested calls.
     pub nested_calls_max: Option<u32>,
 }
 
@@ -268,10 +268,10 @@ impl LimitOverrides {
     }
 }
 
-/// Computes the limits of a call. Each is the minimum of the limit of the process, that of the operator, and that of `request`:
-/// the limits that a package or a caller requests.
+/// Computes the limits of a call. Each limit is the minimum of the operator's limit, the limit in `request`, which a package or a
+/// caller requests, and the limit of the process, if there is one.
 ///
-/// A limit that the operator does not set has its default. So a request can lower a limit but never raise it.
+/// If the operator does not set a limit, the default takes its place. A request can therefore lower a limit but never raise it.
 #[must_use]
 pub fn effective(engine: &EngineLimits, operator: &LimitOverrides, request: &LimitOverrides) -> CallLimits {
     let defaults = CallLimits::default();
@@ -312,29 +312,32 @@ mod tests {
         let operator = LimitOverrides::default()
             .with_fuel_max(1_000)
             .with_wall_max(Duration::from_secs(60));
-        let lower = effective(
+        let lowered = effective(
             &engine,
             &operator,
             &LimitOverrides::default()
                 .with_fuel_max(10)
                 .with_wall_max(Duration::from_secs(1)),
         );
-        assert_eq!((lower.fuel_max, lower.wall_max), (10, Duration::from_secs(1)));
-        let higher = effective(
+        assert_eq!((lowered.fuel_max, lowered.wall_max), (10, Duration::from_secs(1)));
+        let unchanged = effective(
             &engine,
             &operator,
             &LimitOverrides::default()
                 .with_fuel_max(u64::MAX)
                 .with_wall_max(Duration::MAX),
         );
-        assert_eq!((higher.fuel_max, higher.wall_max), (1_000, Duration::from_secs(60)));
-        let unset = effective(
+        assert_eq!(
+            (unchanged.fuel_max, unchanged.wall_max),
+            (1_000, Duration::from_secs(60))
+        );
+        let default = effective(
             &engine,
             &LimitOverrides::default(),
             &LimitOverrides::default().with_fuel_max(u64::MAX),
         );
         assert_eq!(
-            unset,
+            default,
             CallLimits::default(),
             "the default applies if the operator sets no limit"
         );

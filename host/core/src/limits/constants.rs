@@ -1,18 +1,19 @@
-//! Limits that are constants, each with its row in the table. Some are defaults that a setting can change.
+//! Limits that are constants. Each has a row in the table of [`all_limits`](super::all_limits). Some are defaults that a setting
+//! can change.
 
 use std::time::Duration;
 
 use super::amount::{Amount, IntoAmount};
 use super::table::{Limit, LimitGroup, LimitSetting};
 
-/// Defines constants, and their rows of the table of limits. The first line of a constant's documentation becomes the subject
-/// of its row.
+/// Defines constants, and their rows in the table of limits. The first line of a constant's documentation becomes the subject
+/// of its row. After the value follow its unit, a variant of [`Amount`], and optionally the settings that change the limit.
 macro_rules! limits {
     ($($group:ident {
-        $(#[doc = $subject:literal] $(#[doc = $more:literal])*
-        $name:ident: $kind:ty = $value:expr, $amount:ident $(, $setting:literal)?;)*
+        $(#[doc = $subject:literal] $(#[doc = $explanation:literal])*
+        $name:ident: $type:ty = $value:expr, $unit:ident $(, $setting:literal)?;)*
     })*) => {
-        $($(#[doc = $subject] $(#[doc = $more])* pub const $name: $kind = $value;)*)*
+        $($(#[doc = $subject] $(#[doc = $explanation])* pub const $name: $type = $value;)*)*
 
         /// Returns the rows of all constants.
         pub(super) fn rows() -> Vec<Limit> {
@@ -20,7 +21,7 @@ macro_rules! limits {
                 name: stringify!($name),
                 group: LimitGroup::$group,
                 subject: subject($subject),
-                default: Amount::$amount($name.into_amount()),
+                default: Amount::$unit($name.into_amount()),
                 setting: setting(&[$($setting)?]),
             },)*)*]
         }
@@ -35,10 +36,10 @@ limits! {
         WIT_BYTES_MAX: u64 = 1 << 20, Bytes;
         /// Maximum size of the user interfaces in a component.
         UI_BYTES_MAX: u64 = 4 << 20, Bytes;
-        /// Maximum size of the capability requests of a component in the format of another host, as a file or a custom section.
+        /// Maximum size of a file or custom section that requests a component's capabilities in the format of another host.
         REQUESTS_BYTES_MAX: u64 = 64 << 10, Bytes;
         /// Maximum size of the grants file.
-        /// A hundred plugins with ten rules each need a tenth of it.
+        /// A hundred plugins with ten rules each need a tenth of this size.
         GRANTS_BYTES_MAX: u64 = 1 << 20, Bytes;
         /// Maximum size of the secrets file.
         SECRETS_BYTES_MAX: u64 = 1 << 20, Bytes;
@@ -47,7 +48,7 @@ limits! {
         /// Maximum size of `toolwit.toml`.
         PROJECT_BYTES_MAX: u64 = 256 << 10, Bytes;
         /// Maximum size of the cache of compiled code.
-        /// The default suffices for several hundred components of a large toolchain.
+        /// The default suffices for several hundred components that a large toolchain builds.
         CODE_CACHE_BYTES_MAX: u64 = 2 << 30, Bytes, "`CodeCache::set_bytes_max`";
         /// Maximum size of an index of packages.
         /// An entry has about 200 bytes, so the limit suffices for 80,000 releases.
@@ -81,10 +82,10 @@ limits! {
         TYPE_DEPTH_MAX: usize = 64, Count;
         /// Maximum nesting depth of components inside a component.
         COMPONENT_DEPTH_MAX: usize = 100, Count;
-        /// Maximum number of steps of the instantiation of a component, as its sections describe it.
+        /// Maximum number of instantiation steps that the sections of a component describe.
         INSTANTIATION_STEPS_MAX: usize = 200_000, Count;
         /// Maximum work to compile one function, in units of about one instruction, estimated from its code.
-        /// Many variables and branches make a function more expensive to compile than its size suggests.
+        /// A function with many variables and branches is more expensive to compile than its size suggests.
         FUNCTION_WORK_MAX: u64 = 4 << 20, Count;
         /// Maximum work to compile a component, in units of about one instruction, estimated from its code.
         COMPONENT_WORK_MAX: u64 = 256 << 20, Count;
@@ -102,12 +103,13 @@ limits! {
         /// Maximum size of a schema that a component or an MCP server returns.
         /// Schemas are part of every request to a model.
         SCHEMA_BYTES_MAX: usize = 64 << 10, Bytes;
-        /// Maximum depth of such a schema, references followed.
+        /// Maximum depth of a schema that a component or an MCP server returns, references followed.
         SCHEMA_DEPTH_MAX: usize = 32, Count;
-        /// Maximum number of JSON values of such a schema, references followed.
+        /// Maximum number of JSON values of a schema that a component or an MCP server returns, references followed.
         /// If each level of a schema refers to the next level twice, the number doubles with each level.
         SCHEMA_PARTS_MAX: usize = 8_192, Count;
-        /// Maximum number of JSON values of all schemas of a component: 256 tools of 250 values each.
+        /// Maximum number of JSON values of all schemas of a component.
+        /// The limit suffices for 256 tools of 250 values each.
         /// For an MCP server, this limit and the limits of patterns apply to each group of 256 tools.
         SCHEMA_PARTS_SUM_MAX: usize = 64 << 10, Count;
         /// Maximum number of patterns of all schemas of a component.
@@ -122,11 +124,11 @@ limits! {
         /// Images and audio are part of messages.
         MCP_MESSAGE_BYTES_MAX: usize = 16 << 20, Bytes;
         /// Maximum number of values and names in one message of an MCP server.
-        /// Values and names take far more memory than their text. A page of a thousand tools with long schemas has about
-        /// 200,000 of them.
+        /// In memory, values and names are far larger than their text. A page of a thousand tools with long schemas has about
+        /// 200,000 values and names.
         MCP_MESSAGE_PARTS_MAX: usize = 256 << 10, Count;
         /// Maximum number of values and names in one message of an MCP client.
-        /// Most are arguments of a call. A table of ten thousand rows with ten columns fits, if each row is a list.
+        /// Most of them belong to the arguments of a call. A table of ten thousand rows with ten columns fits, if each row is a list.
         MCP_REQUEST_PARTS_MAX: usize = 128 << 10, Count;
         /// Maximum number of tools of an MCP server; the others are withheld.
         MCP_TOOLS_MAX: usize = 1_024, Count;
@@ -135,7 +137,7 @@ limits! {
         MCP_PAGES_MAX: usize = 64, Count;
         /// Maximum number of resources or prompts that a list shows to a model.
         MCP_LISTED_MAX: usize = 200, Count;
-        /// Maximum time to start an MCP server and agree on a revision.
+        /// Maximum time to start an MCP server and agree on a protocol revision.
         /// Runners such as `npx` download the server first.
         MCP_STARTUP_WALL_MAX: Duration = Duration::from_secs(60), Time, "`startup_timeout`, `ServerConfig::with_startup_timeout`";
         /// Maximum time of one listing of an MCP server, all its pages included.
@@ -183,11 +185,11 @@ limits! {
         /// Responses of models are far shorter.
         ARGUMENT_BYTES_MAX: usize = 4 << 20, Bytes;
         /// Maximum number of values and names in the arguments of a call, and in other JSON that a model or a tool writes.
-        /// Values and names take far more memory than their text. A table of ten thousand rows with ten columns fits, if each
+        /// In memory, values and names are far larger than their text. A table of ten thousand rows with ten columns fits, if each
         /// row is a list.
         ARGUMENT_PARTS_MAX: usize = 128 << 10, Count;
         /// Maximum memory of the arguments of earlier calls that a conversation keeps for its strategies.
-        /// Beyond it, the oldest arguments are dropped, except those of the last successful call of each tool.
+        /// Beyond the limit, the oldest arguments are dropped, except those of the last successful call of each tool.
         LOGGED_ARGUMENTS_BYTES_MAX: u64 = 16 << 20, Bytes;
         /// Maximum number of steps of the validation of arguments against a schema.
         /// The longest arguments take a few million steps with an ordinary schema.
@@ -208,18 +210,18 @@ limits! {
         /// Each level multiplies the possible cost of a run.
         AGENT_DEPTH_MAX: u32 = 4, Count;
         /// Maximum depth of facades inside facades.
-        /// Eight levels of ten tools each exceed any real catalogue. The limit stops facades that create facades recursively.
+        /// Real catalogues have fewer levels. The limit stops facades that create facades recursively.
         FACADE_DEPTH_MAX: usize = 8, Count;
         /// Maximum depth of entities that methods of entities return.
-        /// An entity that an initial tool returns has depth 1. Customer, order, line item is a depth of 3. A depth of 8 almost
-        /// always means that objects return each other in a cycle.
+        /// An entity that an initial tool returns has depth 1. A line item of an order of a customer has depth 3. A depth of 8
+        /// almost always means that objects return each other in a cycle.
         ENTITY_DEPTH_MAX: u32 = 8, Count;
         /// Maximum length of the id of an entity.
         /// The id appears in results and in tool names.
         ENTITY_ID_BYTES_MAX: usize = 256, Bytes;
         /// Maximum number of entities of one type in a result that have tools of their own.
-        /// If a result has more, they share one set of tools, which take the id as an argument. The limit applies to native
-        /// objects and to resources of plugins.
+        /// If a result has more entities of a type, they share one set of tools, which take the id as an argument. The limit
+        /// applies to native objects and to resources of plugins.
         ENTITIES_WITH_OWN_TOOLS_MAX: usize = 16, Count;
         /// Maximum time of one decision of an interceptor.
         /// An interceptor delays every call that it receives.
@@ -227,7 +229,7 @@ limits! {
         /// Maximum number of background tasks of a conversation.
         BACKGROUND_TASKS_MAX: usize = 64, Count;
         /// Maximum number of objects on a blackboard.
-        /// No model can choose among more than a thousand.
+        /// Models cannot choose among more than a thousand objects.
         BLACKBOARD_ENTRIES_MAX: usize = 1_000, Count, "`BlackboardLimits`";
         /// Maximum memory of all objects on a blackboard, estimated from their JSON.
         BLACKBOARD_BYTES_MAX: u64 = 16 << 20, Bytes, "`BlackboardLimits`";
@@ -257,7 +259,7 @@ limits! {
     }
 }
 
-/// Returns the subject of a row: the documentation without `Maximum` and the full stop.
+/// Returns the subject of a row: the first line of the documentation without `Maximum` and the full stop.
 fn subject(documentation: &'static str) -> &'static str {
     documentation
         .trim()
@@ -265,7 +267,7 @@ fn subject(documentation: &'static str) -> &'static str {
         .trim_end_matches('.')
 }
 
-/// Returns the setting of a row from the optional text in its definition.
+/// Returns the setting of a row from the optional text in the definition of its constant.
 fn setting(text: &[&'static str]) -> LimitSetting {
     text.first()
         .map_or(LimitSetting::Fixed, |names| LimitSetting::Named(names))

@@ -8,9 +8,9 @@ pub struct EngineLimits {
     /// Maximum memory of all linear memories of one instance, in bytes. 1 GiB suffices for the runtime of any
     /// language.
     pub memory_bytes_max: u64,
-    /// The stack of WebAssembly code, in bytes. A guest that needs more than 1 MiB almost certainly has a recursion bug.
+    /// The size of the stack of WebAssembly code, in bytes. A guest that needs more than 1 MiB almost certainly has a recursion bug.
     pub stack_bytes_max: usize,
-    /// Live instances of all plugins. Each instance occupies a slot of wasmtime's pooling allocator.
+    /// Maximum number of live instances of all plugins. Each instance occupies a slot of wasmtime's pooling allocator.
     pub instances_max: u32,
     /// Maximum size of a component file, in bytes. A larger file, which may be sparse, is rejected before it is read.
     pub component_bytes_max: u64,
@@ -18,10 +18,10 @@ pub struct EngineLimits {
     pub load_wall_max: Duration,
     /// Maximum time of the compilation of one component in a compiler process. At the limit, the process is stopped.
     pub compile_wall_max: Duration,
-    /// Maximum memory of a compiler process, in bytes. The limit of a small component is lower, and
-    /// depends on the size of the component.
+    /// Maximum memory of a compiler process, in bytes. The limit for a small component is lower, and depends on the size of the
+    /// component.
     pub compile_memory_bytes_max: u64,
-    /// Maximum size of the machine code that a compiler process returns for one component, in bytes. The limit of a small
+    /// Maximum size of the machine code that a compiler process returns for one component, in bytes. The limit for a small
     /// component is lower, and depends on the size of the component.
     pub code_bytes_max: u64,
     /// The highest wall-clock limit of a call that an operator can set.
@@ -29,12 +29,12 @@ pub struct EngineLimits {
     /// The highest depth of nested calls that an operator can set, the outermost call included. Each call holds an instance
     /// with its memory.
     pub nested_depth_max: u32,
-    /// Concurrent calls of one plugin; further calls are queued. The default is the number of processors, or 2 if that number
-    /// is unknown.
+    /// Maximum number of concurrent calls of one plugin; further calls are queued. The default is the number of processors, or 2
+    /// if that number is unknown.
     pub calls_per_plugin_max: usize,
-    /// Live session instances of one conversation.
+    /// Maximum number of live session instances of one conversation.
     pub sessions_per_conversation_max: usize,
-    /// Live session instances of the process; the least recently used is evicted first.
+    /// Maximum number of live session instances of the process; the least recently used is evicted first.
     pub sessions_max: usize,
 }
 

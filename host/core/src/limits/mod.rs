@@ -1,9 +1,9 @@
-//! The limits of the host, with their defaults and reasons: limits of calls, runs, files and of the process.
+//! The limits of the host, with their defaults and reasons: limits of the process, calls, runs, files and other inputs.
 //!
-//! [`all_limits`] is the table of all limits. [`EngineLimits`] are ceilings of the process. [`CallLimits`] belong to
-//! one call, and [`effective`] computes them: the minimum of the ceiling, the operator's limit and the limit that the
-//! package or the caller requests.
-//! A constant is a fixed limit, or the default of a limit that a setting can change. Most are enforced by other crates.
+//! [`all_limits`] returns the table of all limits. [`EngineLimits`] are the limits of the process. [`CallLimits`] are the limits of
+//! one call. [`effective`] computes them: each is the minimum of the limit of the process, the operator's limit and the limit that
+//! the package or the caller requests. A constant is a fixed limit, or the default of a limit that a setting can change. Other
+//! crates enforce most of the constants.
 
 mod amount;
 mod call;

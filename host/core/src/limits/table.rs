@@ -12,13 +12,13 @@ use super::{CallLimits, EngineLimits};
 pub struct Limit {
     /// The name in the API and in errors: a field such as `fuel_max`, or a constant such as `WIT_BYTES_MAX`.
     pub name: &'static str,
-    /// The part of the host to which the limit belongs.
+    /// The part of the host that the limit belongs to.
     pub group: LimitGroup,
     /// The quantity that is limited, such as `size of the grants file`.
     pub subject: &'static str,
     /// The default of the limit.
     pub default: Amount,
-    /// How the limit is set.
+    /// The way to set the limit.
     pub setting: LimitSetting,
 }
 
@@ -36,7 +36,7 @@ pub enum LimitGroup {
     Components,
     /// Tools that a component lists at run time, and the schemas of tools from components and MCP servers.
     DynamicTools,
-    /// The Model Context Protocol: servers whose tools a conversation has, and clients of the host's own server.
+    /// The Model Context Protocol (MCP): servers whose tools a conversation uses, and clients of the host's own server.
     McpServers,
     /// Files that the host reads or downloads, and the cache of compiled code.
     Files,
@@ -46,12 +46,12 @@ pub enum LimitGroup {
     Runs,
 }
 
-/// How a limit is set.
+/// The way to set a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitSetting {
     /// The limit cannot be set: it has the same value in every process.
     Fixed,
-    /// By a [`LimitOverrides`](super::LimitOverrides): an operator's option, a key of `toolwit.toml`, or a manifest.
+    /// By [`LimitOverrides`](super::LimitOverrides), which come from an option of the operator, `toolwit.toml` or a manifest.
     Overrides,
     /// By a field of [`EngineLimits`].
     Engine,
@@ -94,24 +94,25 @@ pub fn all_limits() -> Vec<Limit> {
     limits
 }
 
-/// Returns the rows of a struct of limits. Each field must have a row, or be listed after `without`.
+/// Returns the rows of a struct of limits. Each field must have a row, or be listed after `without`. A row has the subject of the
+/// limit, its unit, a variant of [`Amount`], and its setting, a variant of [`LimitSetting`].
 macro_rules! rows {
     ($group:ident, $limits:ident {
-        $($name:ident: $subject:literal, $amount:ident, $setting:ident;)*
+        $($name:ident: $subject:literal, $unit:ident, $setting:ident;)*
     } without $($left_out:ident),*) => {{
         let $limits { $($name,)* $($left_out: _,)* } = $limits::default();
         vec![$(Limit {
             name: stringify!($name),
             group: LimitGroup::$group,
             subject: $subject,
-            default: Amount::$amount($name.into_amount()),
+            default: Amount::$unit($name.into_amount()),
             setting: LimitSetting::$setting,
         },)*]
     }};
 }
 
 fn call_limits() -> Vec<Limit> {
-    // The stack is left out, because its limit is in the rows of the process.
+    // The stack is left out, because its limit is a row of the process.
     rows!(Calls, CallLimits {
         fuel_max: "fuel, about one unit per instruction", Count, Overrides;
         wall_max: "wall-clock time", Time, Overrides;
@@ -126,9 +127,9 @@ fn call_limits() -> Vec<Limit> {
         resources_max: "live host resources and component handles", Count, Overrides;
         host_memory_bytes_max: "memory of the host that live resources hold", Bytes, Overrides;
         http_requests_max: "HTTP requests, with those of nested calls", Count, Overrides;
-        http_bytes_max: "bytes of these requests and responses", Bytes, Overrides;
-        nested_depth_max: "depth of calls inside calls, the outermost included", Count, Overrides;
-        nested_calls_max: "calls that the call makes, with those inside them", Count, Overrides;
+        http_bytes_max: "bytes of HTTP requests and responses, with those of nested calls", Bytes, Overrides;
+        nested_depth_max: "depth of nested calls, the outermost call included", Count, Overrides;
+        nested_calls_max: "nested calls, with those that nested calls make", Count, Overrides;
     } without stack_bytes_max)
 }
 
@@ -141,12 +142,13 @@ fn engine_limits() -> Vec<Limit> {
         instances_max: "live instances of all plugins", Count, Engine;
         component_bytes_max: "size of a component file", Bytes, Engine;
         load_wall_max: "time that a call waits for the compilation of a component", Time, Engine;
-        compile_wall_max: "time of the compilation of a component in a process of its own", Time, Engine;
-        compile_memory_bytes_max: "memory of a process that compiles a component", Bytes, Engine;
-        code_bytes_max: "machine code that a process returns for a component", Bytes, Engine;
+        compile_wall_max: "time of the compilation of a component in a compiler process", Time, Engine;
+        compile_memory_bytes_max: "memory of a compiler process", Bytes, Engine;
+        code_bytes_max: "size of the machine code that a compiler process returns for a component", Bytes, Engine;
         sessions_per_conversation_max: "session instances of a conversation", Count, Engine;
         sessions_max: "session instances of the process", Count, Engine;
     } without calls_per_plugin_max);
+    // The default depends on the machine, so the row does not contain it as a number.
     limits.push(Limit {
         name: "calls_per_plugin_max",
         group: LimitGroup::Process,
@@ -183,7 +185,7 @@ mod tests {
     fn each_limit_has_a_unique_name_a_subject_and_a_positive_default() {
         let limits = all_limits();
         let names: BTreeSet<_> = limits.iter().map(|limit| (limit.group, limit.name)).collect();
-        assert_eq!(names.len(), limits.len(), "a name is used twice in a group");
+        assert_eq!(names.len(), limits.len(), "no name is used twice in a group");
         for limit in limits {
             assert!(!limit.subject.is_empty(), "{limit:?}");
             assert!(

@@ -25,7 +25,7 @@ pub struct ByteCount(pub u64);
 #[serde(try_from = "String", into = "String")]
 pub struct Span(pub Duration);
 
-/// Units with their factors, in bytes.
+/// Units of byte counts, each with its number of bytes.
 const BYTE_UNITS: [(&str, u64); 8] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
@@ -37,7 +37,7 @@ const BYTE_UNITS: [(&str, u64); 8] = [
     ("", 1),
 ];
 
-/// Units with their factors, in milliseconds.
+/// Units of time, each with its number of milliseconds.
 const SPAN_UNITS_MS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
 
 impl FromStr for ByteCount {
@@ -82,14 +82,14 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// Converts to the exact number, which can be parsed again.
+/// Converts to the exact number as text, which can be parsed again.
 impl From<ByteCount> for String {
     fn from(ByteCount(bytes): ByteCount) -> Self {
         bytes.to_string()
     }
 }
 
-/// Converts to the time in full milliseconds, which can be parsed again.
+/// Converts to the time in milliseconds, rounded down, which can be parsed again.
 impl From<Span> for String {
     fn from(Span(time): Span) -> Self {
         format!("{}ms", time.as_millis())

@@ -1,10 +1,10 @@
-//! The reduction of proposed limits to the allowed limits.
+//! The reduction of requested limits to the allowed limits.
 
 use super::call::{CallLimits, LimitOverrides};
 
 impl LimitOverrides {
-    /// Returns these limits, each reduced to at most the limit in `allowed`. If `allowed` does not set a limit, its default is
-    /// the maximum. Limits that are not set remain unset.
+    /// Returns these limits, each reduced to at most the same limit in `allowed`. If `allowed` does not set a limit, the default
+    /// of the limit takes its place. A limit that `self` does not set stays unset.
     #[must_use]
     pub fn within(&self, allowed: &Self) -> Self {
         let defaults = CallLimits::default();
@@ -38,20 +38,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proposed_limit_is_reduced_to_the_allowed_one() {
+    fn a_requested_limit_is_reduced_to_the_allowed_one() {
         let default = CallLimits::default().fuel_max;
-        let fuel = |proposed: u64, allowed: Option<u64>| {
+        let reduced_fuel = |requested: u64, allowed: Option<u64>| {
             let allowed = LimitOverrides {
                 fuel_max: allowed,
                 ..LimitOverrides::default()
             };
-            let within = LimitOverrides::default().with_fuel_max(proposed).within(&allowed);
-            assert_eq!(within.wall_max, None, "a limit that is not proposed stays unset");
-            within.fuel_max
+            let reduced = LimitOverrides::default().with_fuel_max(requested).within(&allowed);
+            assert_eq!(reduced.wall_max, None, "a limit that is not requested stays unset");
+            reduced.fuel_max
         };
-        assert_eq!(fuel(5, None), Some(5));
-        assert_eq!(fuel(u64::MAX, None), Some(default));
-        assert_eq!(fuel(u64::MAX, Some(default * 2)), Some(default * 2));
-        assert_eq!(fuel(default + 1, Some(default * 2)), Some(default + 1));
+        assert_eq!(reduced_fuel(5, None), Some(5));
+        assert_eq!(reduced_fuel(u64::MAX, None), Some(default));
+        assert_eq!(reduced_fuel(u64::MAX, Some(default * 2)), Some(default * 2));
+        assert_eq!(reduced_fuel(default + 1, Some(default * 2)), Some(default + 1));
     }
 }

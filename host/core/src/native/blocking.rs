@@ -2,7 +2,8 @@
 
 use std::panic::resume_unwind;
 
-/// Runs a function on a thread that may block, in the pool of the runtime. A panic of the function continues in the caller.
+/// Runs a function on a thread that may block, from the thread pool of the tokio runtime. A panic of the function continues in
+/// the caller.
 ///
 /// If the returned future is dropped, the function still runs to its end, because a thread cannot be cancelled.
 pub async fn run_blocking<T: Send + 'static>(function: impl FnOnce() -> T + Send + 'static) -> T {

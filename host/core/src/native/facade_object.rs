@@ -15,7 +15,7 @@ pub trait FacadeObject: Send + Sync + 'static {
     fn facade(self: Arc<Self>) -> Result<FacadeOutline, Error>;
 }
 
-/// The name, the options and the tools of a facade that is not built yet.
+/// The name, the options and the tools from which a facade is built.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct FacadeOutline {
@@ -54,14 +54,15 @@ impl FacadeOutline {
     }
 }
 
-/// A field of an object, as generated code wraps it. The type of the field decides whether the field adds a facade.
+/// A wrapper in generated code for a field of an object. The type of the field decides whether the field adds a facade.
 ///
-/// Generated code calls `add_to`. The call resolves to [`FacadeContent::add_to`] if `FacadePart` implements that trait for the
-/// type of the field. Otherwise it resolves to [`NoFacadeContent::add_to`]: that trait is implemented for a reference to
-/// `FacadePart`, which Rust tries later.
-pub struct FacadePart<'a, T>(pub &'a T);
+/// Generated code calls `add_to` and relies on autoref specialization. The call resolves to [`FacadeContent::add_to`] if
+/// `FacadeField` implements that trait for the type of the field. Otherwise the call resolves to [`NoFacadeContent::add_to`]:
+/// that trait is implemented for a reference to `FacadeField`, which Rust tries later.
+pub struct FacadeField<'a, T>(pub &'a T);
 
-/// The object of a facade, as generated code wraps it. Its methods may be tools.
+/// A wrapper in generated code for the object that has the facade. The methods of the object may be tools. The call of `add_to`
+/// resolves as for [`FacadeField`].
 pub struct FacadeOwner<'a, T>(pub &'a Arc<T>);
 
 /// A field or an object that adds tools or a facade to an outline.
@@ -73,7 +74,8 @@ pub trait FacadeContent {
     fn add_to(&self, outline: &mut FacadeOutline) -> Result<(), Error>;
 }
 
-/// The fallback for a field or an object that adds nothing to an outline.
+/// The fallback for a field or an object that adds nothing to an outline: `add_to` resolves to this trait if [`FacadeContent`] is
+/// not implemented.
 pub trait NoFacadeContent {
     /// Adds nothing.
     ///
@@ -85,7 +87,7 @@ pub trait NoFacadeContent {
 }
 
 /// A shared object with a facade, in a field of another object.
-impl<T: FacadeObject> FacadeContent for FacadePart<'_, Arc<T>> {
+impl<T: FacadeObject> FacadeContent for FacadeField<'_, Arc<T>> {
     fn add_to(&self, outline: &mut FacadeOutline) -> Result<(), Error> {
         outline.facades.push(self.0.clone().facade()?);
         Ok(())
@@ -100,6 +102,6 @@ impl<T: ToolMethods> FacadeContent for FacadeOwner<'_, T> {
     }
 }
 
-impl<T> NoFacadeContent for &FacadePart<'_, T> {}
+impl<T> NoFacadeContent for &FacadeField<'_, T> {}
 
 impl<T> NoFacadeContent for &FacadeOwner<'_, T> {}

@@ -7,7 +7,7 @@ mod tool_method;
 mod tool_object;
 
 pub use blocking::run_blocking;
-pub use facade_object::{FacadeContent, FacadeObject, FacadeOutline, FacadeOwner, FacadePart, NoFacadeContent};
+pub use facade_object::{FacadeContent, FacadeField, FacadeObject, FacadeOutline, FacadeOwner, NoFacadeContent};
 pub use native_tool::{NativeTool, NoArguments};
 pub use tool_method::ToolMethod;
 pub use tool_object::{ToolMethods, ToolObject};

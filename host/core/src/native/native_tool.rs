@@ -129,7 +129,7 @@ impl NativeTool {
     }
 
     /// Makes the calls of this tool and of all tools with this group run sequentially, in call order. With `None`, the calls of
-    /// this tool may run concurrently with any other. See [`new_serial_group`](crate::new_serial_group).
+    /// this tool may run concurrently with any other call. See [`new_serial_group`](crate::new_serial_group).
     #[must_use]
     pub fn with_serial_group(mut self, group: Option<u64>) -> Self {
         self.serial_group = group;
@@ -145,10 +145,12 @@ impl NativeTool {
 
     /// Creates a tool from a typed function.
     ///
-    /// The input schema is derived from `In`. The model receives `Out` as JSON, but a string without quotes, and `()` as `done`.
-    /// A [`ToolResult`] is returned as it is. The methods of entities in `Out` become tools. The output itself stays available
-    /// to the process: see [`ToolResult::downcast`]. A [`ToolError`] is returned as it is, a [`Signal`] becomes the signal of a
-    /// result, and any other error becomes a [`ToolResult::error`].
+    /// The input schema is derived from `In`. The model receives `Out` as JSON, except that it receives a string without quotes, and
+    /// `()` as the text `done`. The methods of entities in `Out` become tools. The process can read the Rust value of the output with
+    /// [`ToolResult::downcast`]. If `Out` is a [`ToolResult`], the tool returns it unchanged.
+    ///
+    /// If the function fails with a [`ToolError`], the tool returns that error. A [`Signal`] as the error becomes the signal of a
+    /// result. Any other error becomes a [`ToolResult::error`].
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) if the schema of `In` is not a JSON Schema of type
@@ -215,7 +217,7 @@ impl Tool for NativeTool {
 #[serde(deny_unknown_fields)]
 pub struct NoArguments {}
 
-/// Derives the input schema of a tool, without `$schema` and `title`. A schema with neither a type nor a reference gets the
+/// Derives the input schema of a tool from `In`, without `$schema` and `title`. A schema with neither a type nor a reference gets the
 /// type `object`.
 pub(crate) fn schema_of<In: JsonSchema>() -> Value {
     let mut schema = schemars::schema_for!(In).to_value();
@@ -324,17 +326,17 @@ mod tests {
     // accept: 15
     #[tokio::test]
     async fn invalid_arguments_are_rejected_with_their_path() {
-        for bad in [
+        for invalid_arguments in [
             json!({}),
             json!({"name": 3}),
             json!({"name": "Ada", "times": 256}),
             json!({"name": "x", "times": 1.5}),
         ] {
             let error = greet()
-                .call(arguments(bad.clone()), &ToolContext::new())
+                .call(arguments(invalid_arguments.clone()), &ToolContext::new())
                 .await
                 .unwrap_err();
-            assert_eq!(error.report().kind, ErrorKind::InvalidArguments, "{bad}");
+            assert_eq!(error.report().kind, ErrorKind::InvalidArguments, "{invalid_arguments}");
         }
         let error = greet()
             .call(arguments(json!({"name": 3})), &ToolContext::new())

@@ -94,13 +94,17 @@ async fn a_function_with_the_attribute_is_a_tool() {
     let with_unit = json!({"place": "Oslo", "unit": "fahrenheit", "digits": 1});
     assert_eq!(call(&heat, with_unit).await.for_llm, "Oslo: 20 F for acme, Some(1)");
     assert!(call(&heat, json!({"place": "nowhere"})).await.is_error());
-    for bad in [
+    for invalid in [
         json!({}),
         json!({"place": "Oslo", "unit": "kelvin"}),
         json!({"place": "Oslo", "more": 1}),
     ] {
-        let outcome = heat.call(arguments(bad.clone()), &ToolContext::new()).await;
-        assert_eq!(outcome.unwrap_err().report().kind, ErrorKind::InvalidArguments, "{bad}");
+        let result = heat.call(arguments(invalid.clone()), &ToolContext::new()).await;
+        assert_eq!(
+            result.unwrap_err().report().kind,
+            ErrorKind::InvalidArguments,
+            "{invalid}"
+        );
     }
     let direct = temperature("Rome".to_owned(), &ToolContext::new(), Unit::Celsius, None).await;
     assert_eq!(
@@ -112,7 +116,7 @@ async fn a_function_with_the_attribute_is_a_tool() {
 
 // accept: 76, accept: 143
 #[tokio::test]
-async fn functions_return_nothing_a_tool_result_or_a_signal() {
+async fn a_function_may_return_nothing_or_a_tool_result_or_a_signal() {
     let result = call(&do_nothing_tool().unwrap(), json!({})).await;
     assert_eq!((result.for_llm.as_str(), result.is_final()), ("done", true));
     assert_eq!(call(&stone_tool().unwrap(), json!({})).await.artifacts[0].kind, "Stone");
@@ -158,7 +162,7 @@ impl Cart {
     }
 
     #[tool(skip)]
-    fn secret(&self) -> u32 {
+    fn not_a_tool(&self) -> u32 {
         self.id
     }
 }
@@ -173,7 +177,7 @@ async fn methods_with_the_attribute_are_tools_on_the_live_object() {
     assert_eq!(call(&*tools[0], json!({"item": "pen"})).await.for_llm, "1");
     assert_eq!(call(&*tools[1], json!({})).await.for_llm, r#"["penacme"]"#);
     assert_eq!(call(&*tools[2], json!({})).await.for_llm, "Be fair.");
-    assert_eq!(cart.secret(), 1);
+    assert_eq!(cart.not_a_tool(), 1);
 }
 
 // accept: 79, accept: 143
@@ -195,7 +199,7 @@ fn methods_are_renamed_and_filtered_and_an_object_without_methods_is_an_error() 
     assert_eq!(
         categories,
         [Some("write".to_owned()), None, None],
-        "a facade groups the tools by category"
+        "each tool has the category of its method"
     );
     let empty = object().with_filter(|_| false);
     assert!(empty.tools().err().unwrap().message.contains("`cart` has no methods"));
@@ -204,7 +208,7 @@ fn methods_are_renamed_and_filtered_and_an_object_without_methods_is_an_error() 
 
 // accept: 43
 #[test]
-fn the_methods_of_a_type_are_bound_to_an_object_later() {
+fn the_methods_of_a_type_can_be_bound_to_an_object_later() {
     let methods = EntityMethods::<Cart>::from_tool_methods().unwrap();
     assert_eq!(methods.prefix(), "cart");
     let cart = methods.entity("7", Cart::with_id(7)).unwrap();
@@ -213,7 +217,7 @@ fn the_methods_of_a_type_are_bound_to_an_object_later() {
 
 // accept: 28, accept: 30, accept: 148
 #[test]
-fn an_object_is_an_entity_under_its_own_id() {
+fn an_object_with_an_id_is_an_entity_with_this_id() {
     let entities = [1, 2].map(|id| NativeEntity::from_methods(Cart::with_id(id)).unwrap());
     assert_eq!(entities[0].prefix(), "cart");
     assert_eq!(entities[1].instance_id().as_deref(), Some("2"));
@@ -239,9 +243,9 @@ async fn a_blocking_tool_leaves_the_thread_of_the_runtime_free() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let context = ToolContext::new().with_extension(Mutex::new(receiver));
     let wait = wait_tool().unwrap();
-    let waiting = wait.call(arguments(json!({"seconds": 20})), &context);
-    let sending = async { sender.send("done waiting".to_owned()).unwrap() };
-    let (result, ()) = tokio::join!(waiting, sending);
+    let call = wait.call(arguments(json!({"seconds": 20})), &context);
+    let send = async { sender.send("done waiting".to_owned()).unwrap() };
+    let (result, ()) = tokio::join!(call, send);
     assert_eq!(result.unwrap().for_llm, "done waiting");
 }
 
@@ -266,20 +270,20 @@ async fn a_panic_of_a_blocking_tool_is_a_panic_of_the_call() {
 
 // accept: 129
 #[test]
-fn the_tools_of_an_object_are_one_serial_group() {
+fn the_tools_of_an_object_belong_to_one_serial_group() {
     let groups = |object: ToolObject| -> Vec<_> {
         let tools = object.tools().unwrap();
         tools.iter().map(|tool| tool.serial_group()).collect()
     };
-    let first = groups(ToolObject::shared(Cart::with_id(1)));
+    let cart_groups = groups(ToolObject::shared(Cart::with_id(1)));
     assert!(
-        first[0].is_some() && first.iter().all(|group| *group == first[0]),
-        "{first:?}"
+        cart_groups[0].is_some() && cart_groups.iter().all(|group| *group == cart_groups[0]),
+        "{cart_groups:?}"
     );
     assert_ne!(
         groups(ToolObject::shared(Cart::with_id(2)))[0],
-        first[0],
-        "another object"
+        cart_groups[0],
+        "another object has another group"
     );
     assert_eq!(
         groups(ToolObject::shared(Cart::with_id(1)).concurrent()),

@@ -20,7 +20,7 @@ type Body<T> =
 
 /// A function or method that becomes a tool when it is bound to an object, an id and names.
 ///
-/// The attribute `#[tool]` generates such values. By hand:
+/// The attribute `#[tool]` generates code that creates values of this type. Without the attribute, an application creates them:
 ///
 /// ```
 /// use toolwit_core::{NoArguments, ToolMethod};
@@ -37,7 +37,7 @@ pub struct ToolMethod<T = ()> {
     input_schema: Arc<Value>,
     /// The validator of the input schema. All bound tools share it.
     validator: Arc<OnceLock<Arc<InputValidator>>>,
-    /// Whether a result of the tool that is not an error ends the run as its answer.
+    /// Whether the run ends with the result of the tool as its answer, unless the result is an error.
     is_final: bool,
     body: Arc<Body<T>>,
 }
@@ -118,7 +118,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
         self
     }
 
-    /// Declares the effect class. Without it, the tool is in the class [`EffectClass::Write`].
+    /// Declares the effect class. A tool without a declared class is in the class [`EffectClass::Write`].
     #[must_use]
     pub fn with_effect(mut self, class: EffectClass) -> Self {
         self.effect = Some(class);
@@ -150,7 +150,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
         self.category.as_deref()
     }
 
-    /// Returns the definition with an id and candidate names, the preferred one first.
+    /// Returns the definition of a tool with this id. `names` are its candidate names, the preferred name first.
     #[must_use]
     pub fn definition(&self, id: ToolId, names: Vec<String>) -> ToolDefinition {
         ToolDefinition {
@@ -164,7 +164,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
         }
     }
 
-    /// Binds the method to an object, with an id and candidate names, the preferred one first.
+    /// Creates a tool that calls the method on this object. `names` are its candidate names, the preferred name first.
     ///
     /// # Errors
     /// As [`into_tool`](ToolMethod::into_tool).
@@ -185,7 +185,7 @@ impl<T: Send + Sync + 'static> ToolMethod<T> {
         ))
     }
 
-    /// Returns the validator of the arguments. The first call of this function compiles it.
+    /// Returns the validator of the arguments. Compiles the input schema on the first call.
     fn validator(&self, definition: &ToolDefinition) -> Result<Arc<InputValidator>, Error> {
         if let Some(validator) = self.validator.get() {
             return Ok(validator.clone());

@@ -19,26 +19,27 @@ pub trait ToolMethods: Sized + Send + Sync + 'static {
         snake_case(path_without_parameters.rsplit("::").next().unwrap_or("tool"))
     }
 
-    /// Returns the id of this object, unique in its type. The default is `None`. An object whose type derives `Entity` then has
-    /// the `id` of its JSON.
+    /// Returns the id of this object, unique in its type. The default is `None`. If this method returns `None` and the type
+    /// derives `Entity`, the id of the entity is the property `id` of its JSON.
     fn instance_id(&self) -> Option<String> {
         None
     }
 
-    /// Returns which instance the tools use after an entity of this type is returned again.
+    /// Returns which object the tools of an entity use after a call has returned the same entity again: the first object or the
+    /// newest one.
     #[must_use]
     fn rebinding() -> Rebinding {
         Rebinding::Keep
     }
 
-    /// Returns whether calls on one object may run concurrently. By default they run sequentially, in call order.
+    /// Returns whether the calls of tools of one object may run concurrently. By default they run sequentially, in call order.
     #[must_use]
     fn is_concurrent() -> bool {
         false
     }
 }
 
-/// An object whose methods are offered as tools, with a naming rule and a filter.
+/// An object whose methods become tools, with a naming rule and a filter for the methods.
 ///
 /// The calls of its tools run sequentially, in call order, unless the object is [concurrent](Self::concurrent). If the objects
 /// of a type have ids, several of them can be in one conversation: the tools of the second object then have names with its id,
@@ -73,11 +74,11 @@ pub struct ToolObject {
 /// A method of the wrapped object.
 struct BoundMethod {
     name: String,
-    bind: Box<Bind>,
+    bind: Box<BindMethod>,
 }
 
-/// Creates the tool of a method, with the id and the candidate names of the tool.
-type Bind = dyn Fn(ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
+/// A closure that creates the tool of a method, with this id and these candidate names.
+type BindMethod = dyn Fn(ToolId, Vec<String>) -> Result<NativeTool, Error> + Send + Sync;
 
 impl ToolObject {
     /// Wraps an object. The tools have the names of the object's methods.
@@ -112,14 +113,15 @@ impl ToolObject {
         self
     }
 
-    /// Lets calls run concurrently, also those of one response: for objects without state, such as a client of a service.
+    /// Lets the calls of the tools run concurrently, including the calls of one model response. Use this for objects without
+    /// mutable state, such as a client of a service.
     #[must_use]
     pub fn concurrent(mut self) -> Self {
         self.serial_group = None;
         self
     }
 
-    /// Keeps only the methods whose names pass the filter.
+    /// Keeps only the methods for whose names the filter returns `true`.
     #[must_use]
     pub fn with_filter(mut self, filter: impl Fn(&str) -> bool) -> Self {
         self.methods.retain(|method| filter(&method.name));
@@ -132,7 +134,10 @@ impl ToolObject {
     /// [`ErrorKind::Configuration`] if there are no tools, or if the schema of a parameter is invalid.
     pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
         if self.methods.is_empty() {
-            let message = format!("the object of type `{}` has no methods that are tools", self.prefix);
+            let message = format!(
+                "the object with the prefix `{}` has no methods that are tools",
+                self.prefix
+            );
             let error = Error::new(ErrorKind::Configuration, Phase::Validate, message);
             return Err(error.with_suggestion("write `#[tool]` on its methods, or relax the filter"));
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct CallUsage {
     /// Fuel that the guest consumed.
     pub fuel: u64,
-    /// Time of the call, its instantiation included.
+    /// Wall-clock time of the call, including its instantiation, but not the time in `queued`.
     pub wall: Duration,
     /// Time that the call waited before it started, for example for other calls of the plugin.
     pub queued: Duration,
@@ -17,7 +17,7 @@ pub struct CallUsage {
 }
 
 impl CallUsage {
-    /// Returns the usage of this call and one that ran after it: the sums, and the higher peak of memory.
+    /// Returns the usage of this call and a later call together: the sums, and the higher memory peak.
     #[must_use]
     pub fn followed_by(self, next: Self) -> Self {
         Self {

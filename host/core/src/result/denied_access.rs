@@ -2,17 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An access that the host denied to a plugin during a call, and the rule that decided.
+/// An access that the host denied to a plugin during a call, and the reason.
 ///
 /// Results, errors and events carry this value for operators. Neither the plugin nor the model receives it. If a call fails
-/// after a denied request, the model reads an error that describes the access and the reason, but not the missing grant.
+/// after a denied access, the model reads only an error text, which contains the access and the reason but not the missing
+/// grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeniedAccess {
     /// The name of the plugin.
     pub plugin: String,
-    /// The access, such as `read /data/a`. The path or address in it comes from the plugin, and is not trusted.
+    /// The access, such as ``read `/data/a` ``. A path or address in this text comes from the plugin, and is not trusted.
     pub access: String,
-    /// The reason: the closest rule, or that no rule exists.
+    /// The reason, such as a rule of the grants that does not allow the access, or the absence of a rule.
     pub reason: String,
     /// A change with which the operator can allow the access.
     pub suggestion: String,
@@ -21,8 +22,8 @@ pub struct DeniedAccess {
     pub missing_grant: Option<MissingGrant>,
 }
 
-/// The grant that would allow a denied access, or provide a missing value. It can be the source of an error, so that a program
-/// can build its own hint from it.
+/// The grant that would allow a denied access, or provide a missing value. An [`Error`](crate::Error) can carry this value as its
+/// source, so that a program can derive its own hint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("the plugin `{plugin}` has no grant under `{key}` for `{value}`")]
 pub struct MissingGrant {
@@ -30,8 +31,8 @@ pub struct MissingGrant {
     pub plugin: String,
     /// The key of the grants file, such as `http` or `files`.
     pub key: String,
-    /// The value of the rule, such as `GET https://example.com/a`. For `files`, it is the kind of access and the directory, as
-    /// the guest sees it.
+    /// The value of the rule, such as `GET https://example.com/a`. For `files`, the value is a mode and a directory of the
+    /// guest, such as `read /data`.
     pub value: String,
 }
 

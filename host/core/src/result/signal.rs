@@ -7,8 +7,8 @@ use crate::ToolResult;
 /// A request to end the run for a reason other than a failure.
 ///
 /// A result carries the signal in [`ToolResult::signal`]; a typed function can also return a signal as its error. The
-/// signal passes through decorators and nested runs. Each run that receives it completes the calls of the current
-/// response, ends with the stop reason of the signal, and leaves a history that can be continued.
+/// signal passes through decorators and nested runs. Each run that receives the signal completes the calls of the current
+/// model response, ends with the stop reason of the signal, and leaves a history that can be continued.
 ///
 /// ```
 /// use toolwit_core::{NativeTool, NoArguments, Signal};
@@ -22,7 +22,7 @@ use crate::ToolResult;
 #[serde(tag = "signal", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Signal {
-    /// The plan must change. The caller of the run creates a new one.
+    /// The plan must change. The caller of the run creates a new plan.
     #[error("a new plan is needed: {reason}")]
     Replan {
         /// The reason.

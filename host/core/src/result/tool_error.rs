@@ -21,7 +21,7 @@ impl ToolError {
         Self::Model(Error::new(ErrorKind::InvalidArguments, Phase::Validate, message))
     }
 
-    /// Returns the error, independent of its receiver.
+    /// Returns the error of either variant.
     #[must_use]
     pub fn report(&self) -> &Error {
         match self {

@@ -74,7 +74,8 @@ pub struct ToolResult {
     pub revealed_tools: Option<RevealedTools>,
     /// The continuation of the run.
     pub disposition: Disposition,
-    /// A call that continues the work. It runs in the background if the conversation can receive late results, or else at once.
+    /// A call that continues the work. It runs in the background if the conversation can receive late results, and inline
+    /// otherwise.
     pub follow_up: Option<FollowUpCall>,
     /// A request to the run that made the call, such as to stop.
     pub signal: Option<Signal>,
@@ -134,8 +135,8 @@ impl ToolResult {
     pub fn value(value: Value) -> Self {
         let for_llm = match &value {
             Value::String(text) => text.clone(),
-            // Faster than `to_string`, which formats piece by piece.
-            other => serde_json::to_string(other).unwrap_or_default(),
+            // `Value::to_string` is slower, because it writes through a formatter.
+            value => serde_json::to_string(value).unwrap_or_default(),
         };
         Self {
             for_llm,
@@ -238,10 +239,10 @@ impl ToolResult {
         self
     }
 
-    /// Changes the value, and also the text if the text is the JSON form of the value. If the result has no value, changes
-    /// the text, provided that it is JSON.
+    /// Changes the value of the result. If the text for the model is the JSON form of the value, the text changes too. If the
+    /// result has no value but its text is JSON, only the text changes.
     ///
-    /// `change` returns whether it changed the value. If it did not, the text stays identical byte for byte.
+    /// `change` returns whether it changed the value. If it returns `false`, the text stays identical byte for byte.
     pub fn rewrite_value(&mut self, change: impl FnOnce(&mut Value) -> bool) {
         let (mut value, is_json_text) = match &self.value {
             Some(value) => {
@@ -266,8 +267,8 @@ impl ToolResult {
         }
     }
 
-    /// Returns the Rust value that the tool returned, if it is of this type. Strategies and sinks of the process use it
-    /// instead of the JSON that the model reads.
+    /// Returns the Rust value that the tool returned, if it is of this type. Code in the same process can use it instead of the
+    /// JSON that the model reads.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -308,13 +309,14 @@ impl ToolResult {
         self.disposition == Disposition::ReturnDirect && !self.is_error()
     }
 
-    /// Returns the text that the user reads. Returns `None` for a silent result, and for one without a text for the user.
+    /// Returns the text that the user reads. Returns `None` for a silent result, and for a result without a text for the user.
     #[must_use]
     pub fn user_text(&self) -> Option<&str> {
         self.for_user.as_deref().filter(|_| !self.is_silent())
     }
 
-    /// Returns the text for the model. If that text is empty, returns the text of the cause, if there is a cause.
+    /// Returns the text for the model. If that text is empty and the result has a [cause](Self::source), returns the text of the
+    /// cause.
     #[must_use]
     pub fn content(&self) -> String {
         match &self.source {

@@ -6,7 +6,7 @@ use super::tool_set::apply;
 use crate::{Decorator, Tool, ToolContext, ToolSelector};
 
 /// The [guards](Decorator::is_guard) of a conversation, the innermost first. If the conversation runs inside a call of another
-/// conversation or of an agent, the guards of the outer one follow.
+/// conversation or of an agent, the guards of that conversation or agent follow.
 ///
 /// The context of a call carries the guards to calls that start without the tool set of the conversation: the calls of agents,
 /// and the follow-up calls of plugins.
@@ -37,8 +37,8 @@ impl Guards {
         &self.0
     }
 
-    /// Returns the context with these guards as the inner ones. The guards that the context already carries become the outer
-    /// ones.
+    /// Returns the context with these guards added as the inner guards. The guards that the context already carries become the
+    /// outer guards. A context that already carries exactly these guards stays unchanged.
     #[must_use]
     pub fn add_to(&self, context: ToolContext) -> ToolContext {
         let outer = Self::of(&context);

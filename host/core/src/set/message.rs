@@ -40,7 +40,7 @@ pub enum Role {
         /// The requested tool calls.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
-        /// Parts of the response that its provider requires back, in order.
+        /// Parts of the response that must be sent back to its provider, in order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blocks: Vec<ProviderBlock>,
     },
@@ -77,9 +77,9 @@ pub struct ProviderBlock {
     pub issuer: String,
     /// The part, in the provider's format.
     pub data: Value,
-    /// The number of bytes of the response's text that precede the part.
+    /// The number of bytes of the response text that precede the part.
     pub text_bytes_before: usize,
-    /// The number of the response's tool calls that precede the part.
+    /// The number of tool calls of the response that precede the part.
     pub calls_before: usize,
 }
 
@@ -121,7 +121,7 @@ impl Message {
         })
     }
 
-    /// Sets the parts of a response that its provider requires back. A message of another role stays unchanged.
+    /// Sets the parts of a response that must be sent back to its provider. A message of another role stays unchanged.
     #[must_use]
     pub fn with_blocks(mut self, new_blocks: Vec<ProviderBlock>) -> Self {
         if let Role::Assistant { blocks, .. } = &mut self.role {
@@ -161,7 +161,7 @@ impl Message {
         }
     }
 
-    /// Returns the parts of an assistant message that its provider requires back; empty for other roles.
+    /// Returns the parts of an assistant message that must be sent back to its provider; empty for other roles.
     #[must_use]
     pub fn blocks(&self) -> &[ProviderBlock] {
         match &self.role {
@@ -217,10 +217,10 @@ mod tests {
     // accept: 9
     proptest! {
         #[test]
-        fn a_stored_message_loses_nothing(role in role(), timestamp_ms: u64, is_pinned: bool) {
+        fn a_message_is_unchanged_after_a_json_round_trip(role in role(), timestamp_ms: u64, is_pinned: bool) {
             let message = Message { role, timestamp_ms, is_pinned };
-            let stored = serde_json::to_string(&message).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Message>(&stored).unwrap(), message);
+            let json = serde_json::to_string(&message).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message);
         }
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{ToolDefinition, ToolId, ToolName};
 
-/// The names that were assigned to tools. An assigned name belongs to the id of its tool, also after the tool is removed.
+/// The names that were assigned to tools. An assigned name belongs to the id of its tool, even after the tool is removed.
 #[derive(Clone, Default)]
 pub(super) struct NameTable {
     names: HashMap<ToolId, ToolName>,
     owners: HashMap<ToolName, ToolId>,
-    /// The names that are assigned only to tools of the host.
+    /// The names that [`assign`](Self::assign) gives only to tools of the host.
     reserved: HashSet<ToolName>,
 }
 
@@ -29,12 +29,12 @@ impl NameTable {
         self.names.get_key_value(id).map(|(id, _)| id)
     }
 
-    /// Returns the id to which a name was assigned, also if its tool was removed.
+    /// Returns the id to which a name was assigned, even if the tool with this id was removed.
     pub(super) fn owner_of(&self, name: &ToolName) -> Option<&ToolId> {
         self.owners.get(name)
     }
 
-    /// Returns the name of a tool. Assigns one if the tool has none.
+    /// Returns the name of a tool. Assigns a name if the tool has none.
     pub(super) fn assign(&mut self, definition: &ToolDefinition) -> ToolName {
         let name = self.choose(definition, &HashSet::new());
         self.claim(name.clone(), definition.id.clone());
@@ -70,7 +70,7 @@ impl NameTable {
     }
 }
 
-/// Returns a name with a hash of the id. Hashes again in the unlikely case that this name is taken.
+/// Returns a free name with a hash of the id. If the first such name is taken, which is unlikely, hashes a longer text.
 fn hashed_name(definition: &ToolDefinition, is_free: impl Fn(&ToolName) -> bool) -> ToolName {
     let mut identity = definition.id.as_str().to_owned();
     loop {

@@ -1,4 +1,4 @@
-//! A set of tools that several owners change while conversations use it.
+//! A set of tools that several threads change while conversations use it.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -13,14 +13,14 @@ use crate::{
     ToolResult,
 };
 
-/// The call id in a [`BackgroundTasks`] list that has only one call.
-const CALL_ID: &str = "call";
+/// The id of the only call whose task a [`BackgroundTasks`] value of this module holds.
+const ONLY_CALL_ID: &str = "call";
 
 /// A set of named tools that several threads share and change. Clones share the tools.
 ///
-/// It is not the registry of a plugin directory: an application registers each tool. Registering a tool again replaces it, also
-/// in the conversations that use the set. A call that has started keeps its tool. An application can also execute the tools
-/// itself, and pass [`definitions`](Self::definitions) to a provider that no client of Toolwit supports.
+/// This set is not the registry of a plugin directory: an application registers each tool. Registering a tool again replaces the
+/// tool, also in the conversations that use the set. A call that has started keeps its tool. An application can also execute the
+/// tools itself, and pass [`definitions`](Self::definitions) to a provider that Toolwit has no client for.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -79,8 +79,8 @@ impl SharedToolSet {
         }
     }
 
-    /// Calls a tool by name. Returns an error result with the text of the error if the name is unknown, or if the tool returns
-    /// a [`ToolError`].
+    /// Calls a tool by name. If the name is unknown or the tool returns a [`ToolError`], returns an error result with the text of
+    /// the error.
     pub async fn execute(&self, name: &str, arguments: Arguments, context: &ToolContext) -> ToolResult {
         let lookup = self.read().tools.look_up(name);
         let ToolLookup::Found(named) = lookup else {
@@ -107,17 +107,19 @@ impl SharedToolSet {
         context: &ToolContext,
         callback: impl FnOnce(ToolResult) + Send + 'static,
     ) -> ToolResult {
-        let mut tasks = BackgroundTasks::new(context.cancel());
-        let result = self.execute(name, arguments, &tasks.offer(CALL_ID, context)).await;
-        if result.is_pending() && tasks.has_task(CALL_ID) {
-            let cancel = context.cancel().clone();
+        let mut tasks = BackgroundTasks::new(context.cancel_token());
+        let result = self
+            .execute(name, arguments, &tasks.context_for_call(ONLY_CALL_ID, context))
+            .await;
+        if result.is_pending() && tasks.has_task(ONLY_CALL_ID) {
+            let cancel = context.cancel_token().clone();
             tokio::spawn(async move {
-                let late = tokio::select! {
+                let late_result = tokio::select! {
                     biased;
                     late = tasks.next() => late.map(|late| late.result),
                     () = cancel.cancelled() => None,
                 };
-                callback(late.unwrap_or_else(|| ToolResult::error("the background task was cancelled")));
+                callback(late_result.unwrap_or_else(|| ToolResult::error("the background task was cancelled")));
             });
         }
         result
@@ -234,8 +236,8 @@ mod tests {
             tools.execute("greet", arguments_for_ann(), &context).await.for_llm,
             "Hello Ann on chat"
         );
-        let other = tools.clone();
-        std::thread::spawn(move || other.register(greeter("Bye")))
+        let shared_tools = tools.clone();
+        std::thread::spawn(move || shared_tools.register(greeter("Bye")))
             .join()
             .unwrap();
         assert_eq!(
@@ -292,7 +294,7 @@ mod tests {
         let result = tools.execute("report", Arguments::new(), &context).await;
         assert!(
             result.is_error(),
-            "without a callback, nothing could receive the late result"
+            "`execute` offers no background task, because it has no callback for the late result"
         );
     }
 }

@@ -7,10 +7,10 @@ use crate::{Tool, ToolId, ToolName, decorator_chain};
 
 /// Selects tools of a conversation by name or id, however the tools enter the conversation.
 ///
-/// Text with a `#` is an id, other text a name. A tool is selected by the id or the preferred name of each layer of its
-/// [decorator chain](decorator_chain), and by its name in the conversation. For example, `native#query` also selects the tool
-/// `native#db/query`: the facade `db` reveals it, and `native#query` is a layer of it. The id of a method selects this method
-/// of every entity of its type.
+/// A text with a `#` is an id; any other text is a name. A selector selects a tool if its text is the name of the tool in the
+/// conversation, or the id or the preferred name of a layer of the tool's [decorator chain](decorator_chain). For example, the
+/// facade `db` reveals the tool `native#query` as `native#db/query`, whose chain has the layer `native#query`. So
+/// `native#query` selects both. The id of a method selects this method of every entity of its type.
 ///
 /// ```
 /// use toolwit_core::ToolSelector;
@@ -37,7 +37,7 @@ impl ToolSelector {
     }
 
     /// Selects a tool that may not be known when the conversation is built: a method of an entity, a tool that a facade creates
-    /// for its arguments, or a tool that a search finds by name.
+    /// from its arguments, or a tool that a search finds by name.
     #[must_use]
     pub fn later(tool: impl Into<String>) -> Self {
         Self {

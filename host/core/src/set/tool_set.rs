@@ -19,11 +19,11 @@ const SIMILARITY_MIN: f64 = 0.7;
 /// The tools of one conversation in insertion order, each with a unique name.
 ///
 /// A tool gets its name when it is first added: the first of its candidate names that is free, otherwise one with a hash of its
-/// id. The name belongs to this id for the rest of the conversation, also after the tool is removed, so that names in the
+/// id. The name belongs to this id for the rest of the conversation, even after the tool is removed, so that names in the
 /// history remain unambiguous.
 ///
 /// Decorators and exclusions do not belong to a tool object: they apply to every tool that they select, whenever it is added.
-/// A [guard](Decorator::is_guard) that a tool brings applies to each later tool with the same id.
+/// If an added tool already has a [guard](Decorator::is_guard), this guard also applies to each later tool with the same id.
 #[derive(Clone, Default)]
 pub struct ToolSet {
     /// The tools by position. Positions are in insertion order, and have gaps where tools were removed.
@@ -32,7 +32,7 @@ pub struct ToolSet {
     positions: HashMap<ToolName, u64>,
     next_position: u64,
     names: NameTable,
-    /// The ids of tools, by each of their other [identities](tool_identities). Removed tools stay here.
+    /// The ids of tools, by each of their other [identities](tool_identities). The ids of removed tools stay in this map.
     variants: HashMap<ToolId, BTreeSet<ToolId>>,
     /// The decorators that [`decorate`](Self::decorate) added.
     decorators: SelectorMap<Arc<dyn Decorator>>,
@@ -72,7 +72,7 @@ impl ToolSet {
         if self.is_excluded(&tool) {
             return AddOutcome::Excluded(name);
         }
-        self.put(name, tool)
+        self.insert_or_replace(name, tool)
     }
 
     /// Restores a tool under the name that it had in an earlier process. Returns `false` if the tool is excluded, is already in
@@ -81,7 +81,7 @@ impl ToolSet {
         let is_free = !self.positions.contains_key(&name) && !self.is_excluded(&tool);
         let is_adopted = is_free && self.names.claim(name.clone(), tool.definition().id.clone());
         if is_adopted {
-            self.put(name, tool);
+            self.insert_or_replace(name, tool);
         }
         is_adopted
     }
@@ -121,8 +121,8 @@ impl ToolSet {
         tool
     }
 
-    /// Returns the guards of a tool, the innermost first. A removed tool keeps its guards: they also apply to the entities in a
-    /// result that arrives after the removal.
+    /// Returns the guards of a tool, the innermost first. The guards of a removed tool are kept, because they also apply to the
+    /// entities in a result that arrives after the removal.
     #[must_use]
     pub fn guards(&self, id: &ToolId) -> Vec<Arc<dyn Decorator>> {
         match self.by_id(id) {
@@ -146,8 +146,8 @@ impl ToolSet {
         Some(removed.name)
     }
 
-    /// Removes the tools that have this id in their decorator chain. Such tools cannot be added again until the id is
-    /// [admitted](Self::admit). Returns the names of the removed tools.
+    /// Removes the tools that have this id among their [identities](tool_identities). No tool with this identity can be added
+    /// until the id is [admitted](Self::admit). Returns the names of the removed tools.
     pub fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
         self.excluded.insert(id.clone());
         let variants: Vec<_> = self.variants.get(id).into_iter().flatten().cloned().collect();
@@ -191,9 +191,9 @@ impl ToolSet {
         }
     }
 
-    /// Returns whether a tool with this id is or was in the set, or is excluded.
+    /// Returns whether a tool with this id has ever been added or is excluded.
     #[must_use]
-    pub fn was_added(&self, id: &ToolId) -> bool {
+    pub fn was_added_or_excluded(&self, id: &ToolId) -> bool {
         self.names.name_of(id).is_some() || self.excluded.contains(id)
     }
 
@@ -262,7 +262,8 @@ impl ToolSet {
             .collect()
     }
 
-    /// Returns the names of the most similar tools, at most three, best first. Empty if no name is similar enough.
+    /// Returns the tool names that are most similar to an unknown name: at most three, best first. Returns an empty list if no
+    /// name is similar enough.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<ToolName> {
         let shortened: String = name.chars().take(crate::limits::NAME_BYTES_MAX * 2).collect();
@@ -279,11 +280,11 @@ impl ToolSet {
         self.positions.get(self.names.name_of(id)?).copied()
     }
 
-    /// Adds or replaces a tool under its name, with its decorators.
-    fn put(&mut self, name: ToolName, tool: Arc<dyn Tool>) -> AddOutcome {
+    /// Adds or replaces a tool under its name, with the decorators that apply to it.
+    fn insert_or_replace(&mut self, name: ToolName, tool: Arc<dyn Tool>) -> AddOutcome {
         let id = tool.definition().id.clone();
-        for other in tool_identities(&tool).into_iter().filter(|other| *other != id) {
-            self.variants.entry(other).or_default().insert(id.clone());
+        for identity in tool_identities(&tool).into_iter().filter(|identity| *identity != id) {
+            self.variants.entry(identity).or_default().insert(id.clone());
         }
         for guard in guards_of(&tool) {
             store_once(&mut self.decorators_by_id, &id, &guard);
@@ -309,7 +310,7 @@ impl ToolSet {
             return AddOutcome::New(name);
         };
         existing.tool = tool;
-        if is_same_to_callers(&existing.definition, existing.tool.definition()) {
+        if have_same_interface(&existing.definition, existing.tool.definition()) {
             return AddOutcome::Rebound(name);
         }
         existing.definition = Arc::new(existing.tool.definition().clone());
@@ -325,7 +326,7 @@ fn guards_of(tool: &Arc<dyn Tool>) -> Vec<Arc<dyn Decorator>> {
     guards
 }
 
-/// Stores a decorator of a tool, unless it is stored already.
+/// Adds a decorator to the stored decorators of the tool with this id, unless it is already among them.
 fn store_once(stored: &mut HashMap<ToolId, Vec<Arc<dyn Decorator>>>, id: &ToolId, decorator: &Arc<dyn Decorator>) {
     let decorators = stored.entry(id.clone()).or_default();
     if !decorators.iter().any(|other| Arc::ptr_eq(other, decorator)) {
@@ -333,7 +334,7 @@ fn store_once(stored: &mut HashMap<ToolId, Vec<Arc<dyn Decorator>>>, id: &ToolId
     }
 }
 
-/// Applies a decorator to a tool, unless the tool has this decorator already.
+/// Applies a decorator to a tool, unless the tool already has this decorator.
 pub(super) fn apply(tool: &mut Arc<dyn Tool>, decorator: &Arc<dyn Decorator>) {
     let has_decorator =
         |layer: &Arc<dyn Tool>| layer.decorator().is_some_and(|applied| Arc::ptr_eq(applied, decorator));
@@ -343,11 +344,11 @@ pub(super) fn apply(tool: &mut Arc<dyn Tool>, decorator: &Arc<dyn Decorator>) {
 }
 
 /// Returns whether two definitions of a tool have the same description and schemas.
-fn is_same_to_callers(a: &ToolDefinition, b: &ToolDefinition) -> bool {
+fn have_same_interface(a: &ToolDefinition, b: &ToolDefinition) -> bool {
     a.description == b.description && a.input_schema == b.input_schema && a.output_schema == b.output_schema
 }
 
-/// Finds tools by their ids.
+/// Calls tools by their ids. The names in the conversation have no effect.
 #[async_trait]
 impl ToolCaller for ToolSet {
     async fn call_tool(&self, id: &str, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {

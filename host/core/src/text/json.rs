@@ -1,4 +1,4 @@
-//! JSON text, parsed strictly.
+//! A strict parser of JSON text.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use super::json_weight::json_part_count;
 use crate::limits::ARGUMENT_PARTS_MAX;
 
-/// Names the JSON type of a value with its article, for error messages: `a string`.
+/// Returns the JSON type of a value with an article, for error messages: `a string`.
 #[must_use]
 pub fn json_type(value: &Value) -> &'static str {
     match value {
@@ -31,11 +31,11 @@ pub(crate) fn id_text(value: &Value) -> Option<String> {
 }
 
 /// Parses any JSON value. Rejects an object with a duplicate key, because `serde_json` would silently keep only the last value.
-/// Also rejects text for which [`json_part_count`] exceeds [`ARGUMENT_PARTS_MAX`], because the parsed value would take far more
+/// Also rejects a text whose [`json_part_count`] exceeds [`ARGUMENT_PARTS_MAX`], because the parsed value would take far more
 /// memory than the text.
 ///
 /// # Errors
-/// A `serde_json` error. It has line and column, unless the text has too many values and names.
+/// A `serde_json` error. The error has a line and a column, unless the text has too many values and names.
 pub fn parse_json(text: &str) -> Result<Value, serde_json::Error> {
     if json_part_count(text.as_bytes()) > ARGUMENT_PARTS_MAX {
         let message = format!("it has more than {ARGUMENT_PARTS_MAX} values and names");
@@ -105,7 +105,7 @@ impl<'de> Visitor<'de> for StrictValue {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             if map.contains_key(&key) {
-                return Err(de::Error::custom(format_args!("the key `{key}` is named twice")));
+                return Err(de::Error::custom(format_args!("the key `{key}` occurs twice")));
             }
             let value = entries.next_value_seed(StrictValue)?;
             map.insert(key, value);

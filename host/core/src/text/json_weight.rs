@@ -1,11 +1,11 @@
-//! The memory of JSON when it is parsed, estimated from its text.
+//! Estimates of the memory of parsed JSON.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// The estimated memory of a part of parsed JSON in addition to its text, in bytes. A part is a value, or a name in an object.
-/// The estimate is the size of an entry of an object, including its share of the unused slots of the map.
+/// The estimated memory of a part of parsed JSON in addition to the text of the part, in bytes. A part is a value, or a name in
+/// an object. The estimate is the size of an entry of an object, including its share of the unused slots of the map.
 const PART_BYTES: usize = 128;
 
 /// Estimates the number of values and names in JSON text. The estimate is never too low. The memory of the parsed JSON depends
@@ -23,7 +23,7 @@ pub fn json_part_count(text: &[u8]) -> usize {
     counter.parts + 1
 }
 
-/// Estimates the memory of JSON text when it is parsed, in bytes.
+/// Estimates the memory that JSON text takes after it is parsed, in bytes.
 #[must_use]
 pub fn json_weight(text: &[u8]) -> usize {
     text.len()
@@ -43,7 +43,7 @@ pub fn json_len(value: &impl Serialize) -> usize {
     count_json(value).bytes
 }
 
-/// Estimates the memory of a value, in bytes, as [`json_weight`] does for its text.
+/// Estimates the memory of a value, in bytes. The estimate is equal to the [`json_weight`] of the JSON text of the value.
 #[must_use]
 pub fn json_weight_of(value: &impl Serialize) -> u64 {
     let counter = count_json(value);
@@ -52,7 +52,7 @@ pub fn json_weight_of(value: &impl Serialize) -> u64 {
 
 fn count_json(value: &impl Serialize) -> JsonCounter {
     let mut counter = JsonCounter::default();
-    // The writer never fails. A value that cannot be serialised is counted up to that part.
+    // The writer never fails. If the value cannot be serialised, only the text before the part that fails is counted.
     let _ = serde_json::to_writer(&mut counter, value);
     counter
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_weighs_as_much_as_its_text() {
+    fn a_value_has_the_same_weight_as_its_json_text() {
         for value in [json!({}), json!([1, "a,[{\\\" b", {"c": [null, true]}]), json!("[[[[")] {
             let text = value.to_string();
             assert_eq!(json_weight_of(&value), json_weight(text.as_bytes()) as u64, "{text}");

@@ -12,7 +12,7 @@ pub(crate) use json::id_text;
 pub use json::{json_type, parse_json};
 pub use json_weight::{json_len, json_part_count, json_weight, json_weight_of};
 
-/// The number of hex digits of a [`short_hash`]. Six suffice to distinguish the few names that clash in one conversation.
+/// The number of hex digits of a [`short_hash`]. Six digits suffice to distinguish the few names that clash in one conversation.
 pub(crate) const HASH_DIGITS: usize = 6;
 
 /// Removes the characters that are not [printable](is_printable).
@@ -29,9 +29,9 @@ pub fn printable(text: &str) -> String {
 
 /// Returns whether untrusted text may contain this character when it is written to a terminal.
 ///
-/// Control characters are not printable, except line feed and tab. Neither are characters that change the direction of text,
-/// separate lines, or are invisible and not spaces. Without them, a plugin cannot move the cursor, disguise a line of the
-/// host's output, or hide text in it.
+/// These characters are not printable: control characters except line feed and tab, characters that change the direction of
+/// text, the Unicode separators of lines and paragraphs, and invisible characters other than spaces. So a plugin cannot move the
+/// cursor, disguise a line of the host's output, or hide text in the output.
 ///
 /// ```
 /// use toolwit_core::text::is_printable;
@@ -44,8 +44,8 @@ pub fn is_printable(c: char) -> bool {
     (!c.is_control() && !is_invisible(c)) || matches!(c, '\n' | '\t')
 }
 
-/// Returns whether a character is invisible and not a space: characters without a glyph in the categories Cf, Zl and Zp,
-/// variation selectors, and blank letters.
+/// Returns whether a character is invisible and not a space. Such characters are those without a glyph in the Unicode categories
+/// Cf, Zl and Zp, variation selectors, and blank letters.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -70,7 +70,7 @@ pub fn sha256(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the SHA-256 of the JSON form of a value, in hex. The JSON is not built, so that a large value costs no memory.
+/// Returns the SHA-256 of the JSON text of a value, in hex. The text is never in memory as a whole, even for a large value.
 ///
 /// ```
 /// use toolwit_core::text::{json_sha256, sha256};
@@ -79,7 +79,7 @@ pub fn sha256(text: &str) -> String {
 /// ```
 ///
 /// # Errors
-/// If the value has no JSON form.
+/// If the value cannot be serialised as JSON.
 pub fn json_sha256(value: &impl Serialize) -> serde_json::Result<String> {
     let mut writer = BufWriter::new(Sha256::new());
     serde_json::to_writer(&mut writer, value)?;
@@ -89,7 +89,7 @@ pub fn json_sha256(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Returns the first six hex digits of the SHA-256 of an identity. Names that would otherwise clash contain them.
+/// Returns the first six hex digits of the SHA-256 of an identity. Names that would otherwise be equal contain these digits.
 #[must_use]
 pub fn short_hash(identity: &str) -> String {
     sha256(identity)[..HASH_DIGITS].to_owned()

@@ -9,7 +9,7 @@ use super::pending_login::PendingLogin;
 use super::pkce;
 use super::redirect::RedirectListener;
 use super::registration::LoginClient;
-use super::required_scopes::ScopeSources;
+use super::requested_scopes::ScopeSources;
 use crate::config::{HttpEndpoint, ServerConfig, ServerEndpoint};
 use crate::login::{LoginSlot, StoredLogin};
 use crate::session::ClientOptions;
@@ -20,9 +20,9 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 /// A request to log a user in at a server over HTTP, by the authorization code flow of OAuth with PKCE. The browser
 /// must run on the same machine.
 ///
-/// If the configuration names no issuer, the metadata of the server names it; a server without metadata is its own
-/// issuer. If the configuration names no client, the issuer registers one. Show the user [`PendingLogin::issuer`] and
-/// open [`PendingLogin::url`] in a browser.
+/// The issuer is the authorization server. If the configuration has no issuer, the first issuer in the metadata of the
+/// server is used. A server without metadata is its own issuer. If the configuration has no client, the issuer registers
+/// a client. Show the user [`PendingLogin::issuer`] and open [`PendingLogin::url`] in a browser.
 ///
 /// ```no_run
 /// use toolwit_mcp_client::{ClientOptions, LoginRequest, ServerConfig};
@@ -56,8 +56,8 @@ impl<'a> LoginRequest<'a> {
         }
     }
 
-    /// Sets scopes that are requested in addition to those of the configuration or the server. The scopes of an earlier
-    /// login at the same issuer are then requested again, so that the new tokens keep them.
+    /// Sets additional scopes. They are requested along with the scopes of the configuration or of the server. The scopes of
+    /// an earlier login at the same issuer are then requested again, so that the new tokens keep them.
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
@@ -86,9 +86,9 @@ impl<'a> LoginRequest<'a> {
         })
     }
 
-    /// Returns the secret of the client, if it is configured, and the redaction of that secret and of the earlier
-    /// login.
-    fn secrets(
+    /// Returns the configured secret of the client, if there is one, and a redaction with this secret and the secrets of the
+    /// earlier login.
+    fn client_secret_and_redaction(
         &self,
         http: &HttpEndpoint,
         earlier_login: Option<&StoredLogin>,
@@ -96,19 +96,20 @@ impl<'a> LoginRequest<'a> {
         let redaction = Redaction::default();
         let stored_secrets = earlier_login.into_iter().flat_map(StoredLogin::secrets);
         stored_secrets.for_each(|secret| redaction.add_token(secret));
-        let secret = http.login.client_secret.as_ref();
-        let secret = secret.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
-        let secret = secret.transpose().map_err(|error| error.message.clone())?;
-        if let Some(secret) = &secret {
+        let setting = http.login.client_secret.as_ref();
+        let client_secret = setting.map(|setting| setting.resolve(&*self.options.values, &ToolContext::new()));
+        let client_secret = client_secret.transpose().map_err(|error| error.message.clone())?;
+        if let Some(secret) = &client_secret {
             redaction.add(secret);
         }
-        Ok((secret, redaction))
+        Ok((client_secret, redaction))
     }
 
     async fn begin_at(&self, http: &HttpEndpoint) -> Result<PendingLogin, String> {
         let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
+        // A stored login that cannot be read is ignored. The new login replaces it.
         let earlier_login = slot.read().await.ok().flatten();
-        let (secret, redaction) = self.secrets(http, earlier_login.as_ref())?;
+        let (client_secret, redaction) = self.client_secret_and_redaction(http, earlier_login.as_ref())?;
 
         let challenge = probe(&http.url, &redaction).await?;
         let is_login_required = challenge.is_some();
@@ -118,38 +119,38 @@ impl<'a> LoginRequest<'a> {
         if resource.is_none() && !is_login_required && http.login.issuer.is_none() {
             return Err("the server requires no login, and has no metadata that names an issuer".to_owned());
         }
-        let address = issuer_address(http, resource.as_ref(), &redaction)?;
-        let issuer = AuthorizationServer::request_metadata(&address, &redaction).await?;
-        let endpoint = issuer.authorization_endpoint()?;
+        let issuer_url = issuer_url(http, resource.as_ref(), &redaction)?;
+        let issuer = AuthorizationServer::request_metadata(&issuer_url, &redaction).await?;
+        let mut url = issuer.authorization_endpoint()?;
         let token_endpoint = issuer.token_endpoint()?;
 
         let earlier_login = earlier_login.filter(|login| login.issuer == issuer.issuer());
         let scopes = ScopeSources {
             configured: &http.login.scopes,
-            added: &self.scopes,
-            earlier: earlier_login.as_ref().map_or(&[], |login| &login.scopes),
+            additional: &self.scopes,
+            earlier_login: earlier_login.as_ref().map_or(&[], |login| &login.scopes),
             challenge: &challenge,
             resource: resource.as_ref(),
             issuer: &issuer,
         };
-        let scopes = scopes.scopes();
+        let scopes = scopes.requested_scopes();
 
         let listener = RedirectListener::bind(self.port).await?;
-        let redirect = listener.url();
-        let client = LoginClient::find_or_register(&http.login, secret, &issuer, &redirect, &redaction).await?;
+        let redirect_url = listener.url();
+        let client =
+            LoginClient::find_or_register(&http.login, client_secret, &issuer, &redirect_url, &redaction).await?;
         let resource = resource.map_or_else(|| default_identifier(&http.url), |resource| resource.identifier);
         let (state, verifier) = (pkce::random_text()?, pkce::random_text()?);
         redaction.add(&state);
         redaction.add(&verifier);
-        let mut url = endpoint;
         {
             let mut query = url.query_pairs_mut();
             query
                 .append_pair("response_type", "code")
                 .append_pair("client_id", &client.identity.id)
-                .append_pair("redirect_uri", &redirect)
+                .append_pair("redirect_uri", &redirect_url)
                 .append_pair("state", &state)
-                .append_pair("code_challenge", &pkce::challenge(&verifier))
+                .append_pair("code_challenge", &pkce::code_challenge(&verifier))
                 .append_pair("code_challenge_method", "S256")
                 .append_pair("resource", &resource);
             if !scopes.is_empty() {
@@ -157,18 +158,18 @@ impl<'a> LoginRequest<'a> {
             }
         }
         Ok(PendingLogin {
-            name: self.config.name.clone(),
-            server: http.url.clone(),
+            server_name: self.config.name.clone(),
+            server_url: http.url.clone(),
             url,
             issuer: issuer.issuer().to_owned(),
-            is_issuer_named: issuer.names_issuer(),
+            is_issuer_required: issuer.names_issuer_in_responses(),
             token_endpoint,
             resource,
             scopes,
             client,
             state,
             verifier,
-            redirect,
+            redirect_url,
             listener,
             slot,
             redaction,
@@ -179,7 +180,7 @@ impl<'a> LoginRequest<'a> {
 /// Returns the endpoint of a server whose tokens can come from a login.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] for a process, and for a server with a configured token or client.
+/// [`ErrorKind::Configuration`] for a process, and for a server with a configured token or OAuth client.
 pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Error> {
     let refused = |why: &str| {
         let message = format!("the MCP server `{}` does not use a login: {why}", config.name);
@@ -193,19 +194,15 @@ pub(super) fn login_endpoint(config: &ServerConfig) -> Result<&HttpEndpoint, Err
         .iter()
         .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     if http.bearer.is_some() || http.oauth.is_some() || has_header {
-        return refused("its configuration has a token, or credentials of a client");
+        return refused("its configuration has a token or the credentials of an OAuth client");
     }
     Ok(http)
 }
 
-/// Returns the address of the configured issuer, or else that of the first issuer in the metadata of the server. If the
-/// server has metadata, a configured issuer must be one of the issuers in it. A server without metadata is its own
-/// issuer, as in revision 2025-03-26.
-fn issuer_address(
-    http: &HttpEndpoint,
-    resource: Option<&ProtectedResource>,
-    redaction: &Redaction,
-) -> Result<Url, String> {
+/// Returns the URL of the configured issuer, or else that of the first issuer in the metadata of the server. If the server
+/// has metadata, the metadata must name a configured issuer. A server without metadata is its own issuer, as in revision
+/// 2025-03-26 of the protocol.
+fn issuer_url(http: &HttpEndpoint, resource: Option<&ProtectedResource>, redaction: &Redaction) -> Result<Url, String> {
     if let Some(issuer) = &http.login.issuer {
         if let Some(resource) = resource {
             resource.check_issuer(issuer, redaction)?;
@@ -219,9 +216,9 @@ fn issuer_address(
         origin.set_fragment(None);
         return Ok(origin);
     };
-    let first = resource.issuers.first().ok_or("its metadata names no issuer")?;
-    Url::parse(first).map_err(|_| {
-        let issuer = redaction.quoted(first);
+    let first_issuer = resource.issuers.first().ok_or("its metadata names no issuer")?;
+    Url::parse(first_issuer).map_err(|_| {
+        let issuer = redaction.quoted(first_issuer);
         format!("its metadata names the issuer `{issuer}`, which is not a URL")
     })
 }

@@ -1,4 +1,4 @@
-//! Ending a login.
+//! The logout, which ends the login of a user.
 
 use url::Url;
 use zeroize::Zeroizing;
@@ -17,22 +17,22 @@ pub struct Logout<'a> {
     options: &'a ClientOptions,
 }
 
-/// The result of the revocation of the tokens of a login.
+/// The result of revoking the tokens of a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Revocation {
-    /// There was no login.
+    /// No login was stored.
     NoLogin,
-    /// The issuer has revoked the tokens.
+    /// The issuer revoked the tokens.
     Revoked,
     /// The tokens stay valid until they expire, because the issuer has no endpoint that revokes tokens.
     NotOffered,
-    /// At least one token was not revoked, for this reason.
+    /// At least one token may still be valid, because its revocation failed for this reason.
     Failed(String),
 }
 
 impl<'a> Logout<'a> {
-    /// Creates a logout.
+    /// Creates a logout from a server. The options have the store of the login.
     #[must_use]
     pub fn new(config: &'a ServerConfig, options: &'a ClientOptions) -> Self {
         Self { config, options }
@@ -49,19 +49,19 @@ impl<'a> Logout<'a> {
         let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
         let failed = |why: String| {
             let message = format!(
-                "the login at the MCP server `{}` is not removed: {why}",
+                "the login at the MCP server `{}` cannot be removed: {why}",
                 self.config.name
             );
             Error::new(ErrorKind::Io, Phase::Registry, message)
         };
-        // Another process may be replacing the tokens.
-        let _renewal = slot.begin_renewal().await.map_err(failed)?;
+        // Another process may be replacing the tokens. The guard makes other processes wait until the login is removed.
+        let _renewal_guard = slot.begin_renewal().await.map_err(failed)?;
         let login = slot.read().await;
-        let existed = slot.remove().await.map_err(failed)?;
+        let was_stored = slot.remove().await.map_err(failed)?;
         match login {
             Ok(Some(login)) => Ok(self.revoke(http, &login).await.unwrap_or_else(Revocation::Failed)),
-            Ok(None) if existed => Ok(Revocation::Failed(
-                "the stored login was for another address, so its issuer was not asked".to_owned(),
+            Ok(None) if was_stored => Ok(Revocation::Failed(
+                "the stored login was for another address, so its issuer was not asked to revoke the tokens".to_owned(),
             )),
             Ok(None) => Ok(Revocation::NoLogin),
             // The stored login could not be read, so its tokens are unknown.
@@ -78,14 +78,14 @@ impl<'a> Logout<'a> {
             return Ok(Revocation::NotOffered);
         };
         let method_name = login.client_authentication.as_deref();
-        let method = method_name.and_then(ClientAuthentication::named);
+        let method = method_name.and_then(ClientAuthentication::from_name);
         let endpoint = TokenEndpoint {
             url,
             authentication: method
                 .map_or_else(|| issuer.token_endpoint().map(|endpoint| endpoint.authentication), Ok)?,
         };
         let setting = http.login.client_secret.as_ref();
-        let configured_secret = setting.map(|secret| secret.resolve(&*self.options.values, &ToolContext::new()));
+        let configured_secret = setting.map(|setting| setting.resolve(&*self.options.values, &ToolContext::new()));
         let configured_secret = configured_secret.transpose().map_err(|error| error.message.clone())?;
         if let Some(secret) = &configured_secret {
             redaction.add(secret);
@@ -94,14 +94,17 @@ impl<'a> Logout<'a> {
             id: login.client_id.clone(),
             secret: configured_secret.or_else(|| login.client_secret.clone().map(Zeroizing::new)),
         };
-        // Not every issuer that revokes a refresh token also revokes its access tokens. So both are sent.
-        let refresh = login.refresh_token.iter().map(|token| (token, "refresh_token"));
+        // Both tokens are sent, because some issuers do not revoke the access tokens of a revoked refresh token.
+        let refresh_token = login.refresh_token.iter().map(|token| (token, "refresh_token"));
         let mut failures = Vec::new();
-        for (token, kind) in refresh.chain([(&login.access_token, "access_token")]) {
-            let form = Form::default().with("token", token).with("token_type_hint", kind);
+        for (token, token_type) in refresh_token.chain([(&login.access_token, "access_token")]) {
+            let form = Form::default().with("token", token).with("token_type_hint", token_type);
             match client.post(&endpoint, form, &redaction).await {
                 Ok((true, _)) => {}
-                Ok((false, _)) => failures.push(format!("the issuer did not revoke the {}", kind.replace('_', " "))),
+                Ok((false, _)) => failures.push(format!(
+                    "the issuer did not revoke the {}",
+                    token_type.replace('_', " ")
+                )),
                 Err(reason) => failures.push(reason),
             }
         }

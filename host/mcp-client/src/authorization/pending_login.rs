@@ -7,7 +7,7 @@ use serde::Serialize;
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::authorization_code::ExpectedResponse;
+use super::authorization_response::ExpectedResponse;
 use super::redirect::RedirectListener;
 use super::registration::LoginClient;
 use crate::login::{LoginSlot, StoredLogin};
@@ -21,13 +21,13 @@ const LOGIN_WALL_MAX: Duration = Duration::from_secs(600);
 
 /// A login that waits for the user's browser. Dropping it cancels the login.
 pub struct PendingLogin {
-    /// The name of the server.
-    pub(super) name: String,
-    pub(super) server: Url,
+    pub(super) server_name: String,
+    pub(super) server_url: Url,
     /// The address that the user opens in a browser.
     pub(super) url: Url,
     pub(super) issuer: String,
-    pub(super) is_issuer_named: bool,
+    /// Whether the response must name the issuer.
+    pub(super) is_issuer_required: bool,
     pub(super) token_endpoint: TokenEndpoint,
     /// The identifier of the server, for which the tokens are requested (RFC 8707).
     pub(super) resource: String,
@@ -39,14 +39,14 @@ pub struct PendingLogin {
     /// The random value that proves in the token request that this process began the login (PKCE).
     pub(super) verifier: Zeroizing<String>,
     /// The address to which the browser returns.
-    pub(super) redirect: String,
+    pub(super) redirect_url: String,
     pub(super) listener: RedirectListener,
     pub(super) slot: LoginSlot,
-    /// The secrets of the login.
+    /// The secrets of the login, which must not appear in errors.
     pub(super) redaction: Redaction,
 }
 
-/// A login that succeeded.
+/// The report of a login that succeeded.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct LoginReport {
@@ -56,7 +56,7 @@ pub struct LoginReport {
     pub scopes: Vec<String>,
     /// How long the access token is valid, if the issuer states it.
     pub validity: Option<Duration>,
-    /// Whether the login continues after the access token has expired, because there is a refresh token.
+    /// Whether the access token can be renewed after it has expired, because there is a refresh token.
     pub is_renewable: bool,
 }
 
@@ -86,12 +86,12 @@ impl PendingLogin {
     /// [`ErrorKind::Timeout`] if the login takes too long, and [`ErrorKind::Io`] with the reason why no tokens were
     /// obtained or stored.
     pub async fn finish(self) -> Result<LoginReport, Error> {
-        let name = self.name.clone();
+        let name = self.server_name.clone();
         let failed = |kind, why: &str| {
             let message = format!("the login at the MCP server `{name}` failed: {why}");
             Error::new(kind, Phase::Load, message)
         };
-        match tokio::time::timeout(LOGIN_WALL_MAX, self.receive_tokens()).await {
+        match tokio::time::timeout(LOGIN_WALL_MAX, self.receive_and_store_tokens()).await {
             Ok(report) => report.map_err(|why| failed(ErrorKind::Io, &why)),
             Err(_) => {
                 let why = format!("it did not finish within {}", Span(LOGIN_WALL_MAX));
@@ -100,17 +100,17 @@ impl PendingLogin {
         }
     }
 
-    async fn receive_tokens(self) -> Result<LoginReport, String> {
+    async fn receive_and_store_tokens(self) -> Result<LoginReport, String> {
         let expected = ExpectedResponse {
             state: self.state,
             issuer: self.issuer.clone(),
-            is_issuer_named: self.is_issuer_named,
+            is_issuer_required: self.is_issuer_required,
             redaction: self.redaction.clone(),
         };
         let code = self.listener.receive(expected).await?;
         let form = Form::grant("authorization_code")
             .with("code", &code)
-            .with("redirect_uri", &self.redirect)
+            .with("redirect_uri", &self.redirect_url)
             .with("code_verifier", &self.verifier)
             .with("resource", &self.resource);
         let LoginClient {
@@ -122,20 +122,20 @@ impl PendingLogin {
         endpoint.authentication = authentication.unwrap_or(endpoint.authentication);
         let issued_tokens = identity.request_tokens(&endpoint, form, &self.redaction).await;
         let issued_tokens = issued_tokens.map_err(|error| error.to_string())?;
-        let text = |token: &Zeroizing<String>| token.as_str().to_owned();
+        let to_plain_string = |token: &Zeroizing<String>| token.as_str().to_owned();
         let mut login = StoredLogin {
-            server: self.server.to_string(),
+            server: self.server_url.to_string(),
             resource: self.resource,
             issuer: self.issuer,
             client_id: identity.id,
-            client_secret: identity.secret.as_ref().filter(|_| is_registered).map(text),
+            client_secret: identity.secret.as_ref().filter(|_| is_registered).map(to_plain_string),
             client_authentication: authentication.map(|method| method.name().to_owned()),
             scopes: issued_tokens.scopes.unwrap_or(self.scopes),
-            access_token: text(&issued_tokens.access?),
+            access_token: to_plain_string(&issued_tokens.access_token?),
             expires_at: None,
-            refresh_token: issued_tokens.refresh_token.as_ref().map(text),
+            refresh_token: issued_tokens.refresh_token.as_ref().map(to_plain_string),
         };
-        login.expire_after(issued_tokens.validity);
+        login.set_validity(issued_tokens.validity);
         self.slot.write(&login).await?;
         Ok(LoginReport {
             issuer: login.issuer.clone(),
@@ -149,7 +149,7 @@ impl PendingLogin {
 impl fmt::Debug for PendingLogin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PendingLogin")
-            .field("name", &self.name)
+            .field("name", &self.server_name)
             .field("issuer", &self.issuer)
             .finish_non_exhaustive()
     }

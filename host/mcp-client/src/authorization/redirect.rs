@@ -19,12 +19,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
-use super::authorization_code::{AuthorizationResponse, ExpectedResponse};
+use super::authorization_response::{AuthorizationResponse, ExpectedResponse};
 
 /// The path to which the browser returns.
 const PATH: &str = "/callback";
 
-/// The maximum number of connections at the same time. A browser opens a few.
+/// The maximum number of simultaneous connections. A browser opens only a few.
 const CONNECTIONS_MAX: usize = 16;
 
 /// The maximum time in which the headers of a request arrive.
@@ -33,22 +33,22 @@ const HEADERS_WALL_MAX: Duration = Duration::from_secs(10);
 /// The maximum size of the headers of a request, in bytes.
 const HEADERS_BYTES_MAX: usize = 32 << 10;
 
-/// The maximum time in which the last response is sent.
-const END_WALL_MAX: Duration = Duration::from_secs(1);
+/// The maximum time for sending the last responses to the browser, after the response of the issuer has arrived.
+const SHUTDOWN_WALL_MAX: Duration = Duration::from_secs(1);
 
-/// A listener on a loopback address, to which the browser brings the response of the issuer.
+/// A listener on a loopback address. The issuer redirects the browser to this address with its response.
 pub(super) struct RedirectListener {
     listener: TcpListener,
     address: SocketAddr,
 }
 
 impl RedirectListener {
-    /// Listens on a port; 0 selects a free one.
+    /// Listens on a port; 0 selects a free port.
     ///
     /// # Errors
     /// If the port is not available.
     pub(super) async fn bind(port: u16) -> Result<Self, String> {
-        let failed = |error: std::io::Error| format!("the response of the browser cannot be received: {error}");
+        let failed = |error: std::io::Error| format!("cannot listen for the response of the browser: {error}");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         Ok(Self { listener, address })
@@ -59,18 +59,19 @@ impl RedirectListener {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// Waits for the response to the login. Other requests, which any web page can send, get an error and are ignored.
+    /// Waits for the response to the login, and returns the authorization code. Any web page can send other requests. They
+    /// are ignored, and get an error page.
     ///
     /// # Errors
     /// If the response of the issuer cannot be used; see [`AuthorizationResponse::into_code`].
     pub(super) async fn receive(self, expected: ExpectedResponse) -> Result<Zeroizing<String>, String> {
-        let (sender, mut codes) = mpsc::channel(1);
+        let (code_sender, mut codes) = mpsc::channel(1);
         let page = Arc::new(CallbackPage {
             host: self.address.to_string(),
             expected,
-            sender,
+            code_sender,
         });
-        let end = CancellationToken::new();
+        let shutdown = CancellationToken::new();
         let mut connections = JoinSet::new();
         let code = loop {
             tokio::select! {
@@ -78,69 +79,72 @@ impl RedirectListener {
                 Some(code) = codes.recv() => break code,
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 Ok((stream, _)) = self.listener.accept(), if connections.len() < CONNECTIONS_MAX => {
-                    connections.spawn(serve(stream, page.clone(), end.clone()));
+                    connections.spawn(serve(stream, page.clone(), shutdown.clone()));
                 }
             }
         };
-        end.cancel();
-        let all_ended = async { while connections.join_next().await.is_some() {} };
-        drop(tokio::time::timeout(END_WALL_MAX, all_ended).await);
+        shutdown.cancel();
+        let all_connections_end = async { while connections.join_next().await.is_some() {} };
+        drop(tokio::time::timeout(SHUTDOWN_WALL_MAX, all_connections_end).await);
         code
     }
 }
 
 /// The page to which the browser returns after the login.
 struct CallbackPage {
-    /// The only accepted value of the header `Host`.
+    /// The only accepted value of the header `Host`: the address of the listener.
     host: String,
     expected: ExpectedResponse,
-    sender: mpsc::Sender<Result<Zeroizing<String>, String>>,
+    /// Receives the authorization code, or the reason why there is none.
+    code_sender: mpsc::Sender<Result<Zeroizing<String>, String>>,
 }
 
 impl CallbackPage {
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-        // A web page that reaches this address under another host name must not read the responses.
+    fn response_to(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        // This check prevents DNS rebinding: a web page can reach this address under its own host name, and could then read
+        // the responses.
         let host = request.headers().get(HOST).map(HeaderValue::as_bytes);
         if host != Some(self.host.as_bytes()) || request.method() != Method::GET || request.uri().path() != PATH {
             return text_response(StatusCode::NOT_FOUND, "There is nothing here.");
         }
-        let response = AuthorizationResponse::parse(request.uri().query().unwrap_or_default());
-        if !response.belongs_to(&self.expected) {
+        let authorization = AuthorizationResponse::parse(request.uri().query().unwrap_or_default());
+        if !authorization.belongs_to(&self.expected) {
             return text_response(
                 StatusCode::BAD_REQUEST,
-                "This response does not belong to a login that waits for one.",
+                "This response does not belong to the current login.",
             );
         }
-        let code = response.into_code(&self.expected);
+        let code = authorization.into_code(&self.expected);
         let has_code = code.is_ok();
-        match self.sender.try_send(code) {
-            Err(_) => text_response(StatusCode::BAD_REQUEST, "The login has a response already."),
+        match self.code_sender.try_send(code) {
+            Err(_) => text_response(StatusCode::BAD_REQUEST, "The login already has a response."),
             Ok(()) if has_code => text_response(StatusCode::OK, "The response has arrived. You can close this page."),
             Ok(()) => text_response(
                 StatusCode::BAD_REQUEST,
-                "The login has failed. The reason is in the terminal.",
+                "The login has failed. The program that began the login reports the reason.",
             ),
         }
     }
 }
 
-async fn serve(stream: TcpStream, page: Arc<CallbackPage>, end: CancellationToken) {
-    let service = service_fn(async |request: Request<Incoming>| Ok::<_, Infallible>(page.answer(&request)));
+/// Answers the requests on a connection, until the connection or the login ends.
+async fn serve(stream: TcpStream, page: Arc<CallbackPage>, shutdown: CancellationToken) {
+    let service = service_fn(async |request: Request<Incoming>| Ok::<_, Infallible>(page.response_to(&request)));
     let http_connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WALL_MAX)
         .max_buf_size(HEADERS_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
     let mut http_connection = std::pin::pin!(http_connection);
-    let outcome = tokio::select! {
+    let result = tokio::select! {
         biased;
-        outcome = http_connection.as_mut() => outcome,
-        () = end.cancelled() => {
+        result = http_connection.as_mut() => result,
+        () = shutdown.cancelled() => {
             http_connection.as_mut().graceful_shutdown();
             http_connection.await
         }
     };
-    if let Err(error) = outcome {
+    if let Err(error) = result {
         tracing::debug!(%error, "a connection of a browser failed");
     }
 }

@@ -1,4 +1,4 @@
-//! The JSON in which other clients of the protocol configure servers.
+//! The JSON files in which other clients of the protocol configure servers.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ struct ClientServer {
     #[serde(default)]
     headers: BTreeMap<String, String>,
     #[serde(rename = "type", alias = "transport")]
-    kind: Option<String>,
+    transport: Option<String>,
     #[serde(default)]
     disabled: bool,
 }
@@ -64,14 +64,16 @@ impl ClientServer {
             let message = format!("the MCP server `{name}` cannot be configured: {why}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         };
-        if self.kind.as_deref() == Some("sse") {
+        if self.transport.as_deref() == Some("sse") {
             return Err(invalid(
                 "the transport `sse` is not supported; set the URL of its Streamable HTTP transport",
             ));
         }
-        let expanded = |values: BTreeMap<String, String>| -> Vec<(String, Setting)> {
+        let to_settings = |values: BTreeMap<String, String>| -> Vec<(String, Setting)> {
             let pairs = values.into_iter();
-            pairs.map(|(name, value)| (name, Setting::expand(&value))).collect()
+            pairs
+                .map(|(name, value)| (name, Setting::from_template(&value)))
+                .collect()
         };
         let mut config = match (&self.command, &self.url) {
             (Some(program), None) => ServerConfig::process(name, program)?,
@@ -80,11 +82,15 @@ impl ClientServer {
         };
         match &mut config.endpoint {
             ServerEndpoint::Process(process) => {
-                process.arguments = self.args.iter().map(|argument| Setting::expand(argument)).collect();
-                process.variables = expanded(self.env);
+                process.arguments = self
+                    .args
+                    .iter()
+                    .map(|argument| Setting::from_template(argument))
+                    .collect();
+                process.variables = to_settings(self.env);
                 process.directory = self.cwd.map(Into::into);
             }
-            ServerEndpoint::Http(http) => http.headers = expanded(self.headers),
+            ServerEndpoint::Http(http) => http.headers = to_settings(self.headers),
         }
         Ok(config)
     }
@@ -96,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn valid_files_of_other_clients_are_read() {
+    fn files_of_other_clients_are_parsed_and_invalid_files_are_refused() {
         let text = r#"{"mcpServers": {
             "files": {"command": "npx", "args": ["-y", "server-filesystem", "${HOME}"], "env": {"KEY": "${KEY:-none}"}, "autoApprove": []},
             "docs": {"type": "http", "url": "https://docs.example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
@@ -104,13 +110,13 @@ mod tests {
         }, "other": 1}"#;
         let config = McpConfig::parse_json(text).unwrap();
         assert_eq!(config.names().collect::<Vec<_>>(), ["docs", "files"]);
-        let shown = format!("{:?}", config.servers().collect::<Vec<_>>());
+        let debug_text = format!("{:?}", config.servers().collect::<Vec<_>>());
         assert!(
-            shown.contains("Bearer {env TOKEN}") && shown.contains("{env HOME}"),
-            "{shown}"
+            debug_text.contains("Bearer {env TOKEN}") && debug_text.contains("{env HOME}"),
+            "{debug_text}"
         );
         assert!(McpConfig::parse_json(r#"{"servers": {"a": {"command": "x"}}}"#).is_ok());
-        for bad in [
+        for invalid in [
             "",
             "[]",
             "{}",
@@ -119,9 +125,9 @@ mod tests {
             r#"{"mcpServers": {"a": {"type": "sse", "url": "https://h/sse"}}}"#,
         ] {
             assert_eq!(
-                McpConfig::parse_json(bad).unwrap_err().kind,
+                McpConfig::parse_json(invalid).unwrap_err().kind,
                 ErrorKind::Configuration,
-                "{bad}"
+                "{invalid}"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! How a server is reached.
+//! The endpoint of a server: a child process or a URL.
 
 use std::path::PathBuf;
 
@@ -8,17 +8,17 @@ use super::oauth_client::OauthClient;
 use super::oauth_login::OauthLogin;
 use crate::value::Setting;
 
-/// How a server is reached.
+/// The endpoint of a server: a child process or a URL.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ServerEndpoint {
-    /// As a child process, by its standard input and output.
+    /// A child process, with messages on its standard input and output.
     Process(ProcessEndpoint),
-    /// Over HTTP.
+    /// A URL, with messages over HTTP.
     Http(HttpEndpoint),
 }
 
-/// A server that runs as a child process.
+/// The endpoint of a server that runs as a child process.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessEndpoint {
@@ -26,7 +26,7 @@ pub struct ProcessEndpoint {
     pub program: String,
     /// Arguments.
     pub arguments: Vec<Setting>,
-    /// Environment variables. The process has no others, except the inherited ones.
+    /// Environment variables. The process has only these variables and the inherited ones.
     pub variables: Vec<(String, Setting)>,
     /// Names of environment variables that the process inherits, if the [`ValueSource`](crate::ValueSource) of the host
     /// has them.
@@ -35,7 +35,7 @@ pub struct ProcessEndpoint {
     pub directory: Option<PathBuf>,
 }
 
-/// A server that is reached over HTTP.
+/// The endpoint of a server over HTTP.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpEndpoint {

@@ -106,7 +106,7 @@ impl McpConfig {
     /// Parses the tables `[mcp.NAME]` of an `mcp.toml` or a `toolwit.toml`. Other tables are ignored.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for an invalid server, and with line and column for invalid TOML and unknown keys.
+    /// [`ErrorKind::Configuration`] for an invalid server, for invalid TOML, and for unknown keys.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let file: ServersFile = toml::from_str(text).map_err(|error| {
             let message = format!("the MCP servers cannot be parsed: {error}");
@@ -123,17 +123,17 @@ impl McpConfig {
     }
 
     /// Parses the JSON that other clients use: `{"mcpServers": {"NAME": {"command", "args", "env", "url",
-    /// "headers"}}}`, or the same under `servers`. `${NAME}` and `${NAME:-default}` stand for environment variables in
+    /// "headers"}}}`. The key can also be `servers`. `${NAME}` and `${NAME:-default}` stand for environment variables in
     /// arguments, in the values of `env` and in headers. Disabled servers are left out. Unknown keys are ignored,
     /// because each client has its own.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for any other text, and for an invalid server.
+    /// [`ErrorKind::Configuration`] for text of another form, and for an invalid server.
     pub fn parse_json(text: &str) -> Result<Self, Error> {
         client_files::parse(text)
     }
 
-    /// Adds a server, replacing one with the same name.
+    /// Adds a server. The server replaces an earlier one with the same name.
     #[must_use]
     pub fn with_server(mut self, server: ServerConfig) -> Self {
         self.servers.insert(server.name.clone(), server);
@@ -202,7 +202,7 @@ impl ServerTable {
             ServerEndpoint::Http(http) => {
                 http.headers = self.headers.into_iter().collect();
                 http.bearer = self.bearer;
-                match self.oauth.map(OauthTable::into_oauth).transpose() {
+                match self.oauth.map(OauthTable::into_config).transpose() {
                     Ok(Some(OauthConfig::Client(client))) => http.oauth = Some(Box::new(client)),
                     Ok(Some(OauthConfig::Login(login))) => *http.login = login,
                     Ok(None) => {}
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_process_are_read() {
+    fn the_table_of_a_process_becomes_its_configuration() {
         let config = McpConfig::parse(
             "[mcp.a]\ncommand = 'x'\nargs = ['1']\nenv = { K = { secret = 's' } }\ninherit = []\nrequired = true\nexclude = ['^rm']\n\
              resources = true\nprompts = true\nmeta = { allow = ['tenant'] }\nroots = ['/srv']\ntimeout = '5s'\nstartup_timeout = '1m'\n\

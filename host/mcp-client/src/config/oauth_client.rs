@@ -29,9 +29,9 @@ pub struct OauthClient {
     pub issuer: Url,
     /// The id of the client at the issuer.
     pub client_id: String,
-    /// The secret of the client. A client without one needs a refresh token.
+    /// The secret of the client. A client without a secret needs a refresh token.
     pub client_secret: Option<Setting>,
-    /// The refresh token. Without one, the client obtains tokens for itself (`client_credentials`).
+    /// The refresh token. Without a refresh token, the client obtains tokens for itself (`client_credentials`).
     pub refresh_token: Option<Setting>,
     /// The scopes of the first token; by default those that the issuer chooses.
     pub scopes: Vec<String>,
@@ -75,8 +75,8 @@ impl OauthClient {
         self
     }
 
-    /// Sets the refresh token. If the issuer replaces it, the new one is stored with
-    /// [`ValueSource::replace_secret`](crate::ValueSource::replace_secret), and calls fail if it cannot be stored.
+    /// Sets the refresh token. If the issuer replaces the token, the new token is stored with
+    /// [`ValueSource::replace_secret`](crate::ValueSource::replace_secret). Calls fail if the new token cannot be stored.
     #[must_use]
     pub fn with_refresh_token(mut self, token: impl Into<Setting>) -> Self {
         self.refresh_token = Some(token.into());
@@ -97,8 +97,8 @@ impl OauthClient {
         self
     }
 
-    /// Returns the settings of its secrets, with their names.
-    pub(super) fn settings(&self) -> impl Iterator<Item = (&str, &Setting)> {
+    /// Returns the settings of the client's secrets, with their names.
+    pub(super) fn secret_settings(&self) -> impl Iterator<Item = (&str, &Setting)> {
         let secret = self.client_secret.iter().map(|setting| ("client_secret", setting));
         let token = self.refresh_token.iter().map(|setting| ("refresh_token", setting));
         secret.chain(token)

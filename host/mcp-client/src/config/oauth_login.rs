@@ -28,7 +28,8 @@ pub struct OauthLogin {
     pub client_id: Option<String>,
     /// The secret of that client.
     pub client_secret: Option<Setting>,
-    /// The address of a client id metadata document, which is the id of the client at issuers that support it.
+    /// The address of a client id metadata document. Issuers that support such documents use this address as the id of the
+    /// client.
     pub client_metadata_url: Option<Url>,
     /// The requested scopes; by default those that the server names.
     pub scopes: Vec<String>,
@@ -61,8 +62,8 @@ impl OauthLogin {
     /// Sets the address of the client id metadata document.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for an address that is not an `https` URL with a path, or has a query or a
-    /// fragment.
+    /// [`ErrorKind::Configuration`] for an address that is not an `https` URL with a path, or has a user name, a password, a
+    /// query or a fragment.
     pub fn with_client_metadata_url(mut self, url: &str) -> Result<Self, Error> {
         let url = parse_address("client_metadata_url", url)?;
         if url.scheme() != "https" || url.path() == "/" {

@@ -23,7 +23,7 @@ pub(super) struct OauthTable {
     step_up_scopes: Vec<String>,
 }
 
-/// How the tokens for a server are obtained.
+/// The source of the tokens for a server.
 pub(super) enum OauthConfig {
     /// A client with a secret or a refresh token, which needs no user.
     Client(OauthClient),
@@ -32,17 +32,20 @@ pub(super) enum OauthConfig {
 }
 
 impl OauthTable {
-    /// Checks the table. A table with a client secret or a refresh token configures a client, unless `login` is true;
-    /// any other table configures a login. The error is the reason why the table is invalid.
-    pub(super) fn into_oauth(self) -> Result<OauthConfig, String> {
-        let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic());
+    /// Checks the table. A table with a client secret or a refresh token configures a client, unless `login` is true. Any
+    /// other table configures a login.
+    ///
+    /// # Errors
+    /// The reason why the table is invalid.
+    pub(super) fn into_config(self) -> Result<OauthConfig, String> {
+        let is_valid_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic());
         if let Some(scope) = self
             .scopes
             .iter()
             .chain(&self.step_up_scopes)
-            .find(|scope| !is_scope(scope))
+            .find(|scope| !is_valid_scope(scope))
         {
-            return Err(format!("`{}` is not a scope", scope.escape_debug()));
+            return Err(format!("`{}` is not a valid scope", scope.escape_debug()));
         }
         let has_credentials = self.client_secret.is_some() || self.refresh_token.is_some();
         if has_credentials && !self.login {
@@ -86,8 +89,8 @@ impl OauthTable {
             login = login.with_issuer(issuer).map_err(|error| error.message.clone())?;
         }
         if let Some(url) = &self.client_metadata_url {
-            let with_url = login.with_client_metadata_url(url);
-            login = with_url.map_err(|error| error.message.clone())?;
+            let login_with_url = login.with_client_metadata_url(url);
+            login = login_with_url.map_err(|error| error.message.clone())?;
         }
         login.client_id = self.client_id;
         login.client_secret = self.client_secret;

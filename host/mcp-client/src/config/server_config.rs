@@ -18,8 +18,8 @@ use toolwit_core::{Error, ErrorKind, MetaFilter, Phase};
 const SERVER_NAME_BYTES_MAX: usize = 64;
 
 /// The environment variables that a server process gets from the host by default, if the
-/// [`ValueSource`](crate::ValueSource) has them. Programs such as `npx` need some of them to start, and none holds a
-/// secret.
+/// [`ValueSource`](crate::ValueSource) has them. Programs such as `npx` need some of them to start. They do not hold
+/// secrets.
 const INHERITED_VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",
@@ -57,9 +57,9 @@ pub struct ServerConfig {
     pub name: String,
     /// Purpose of the server's tools, for facades and lists.
     pub description: Option<String>,
-    /// How the server is reached.
+    /// The child process or the URL of the server.
     pub endpoint: ServerEndpoint,
-    /// Whether a conversation must not start without the server.
+    /// Whether the server is required: a conversation must not start without it.
     pub is_required: bool,
     /// The tools that are used.
     pub tools: ToolFilter,
@@ -76,15 +76,15 @@ pub struct ServerConfig {
     pub timeout: Duration,
     /// Maximum time to start the server and to agree on a revision.
     pub startup_timeout: Duration,
-    /// The revisions of the protocol that are tried.
+    /// The revisions of the protocol that the client tries.
     pub revision: RevisionChoice,
     /// The treatment of a tool whose definition changes.
     pub changed_tools: ChangedTools,
-    /// Properties that are handles: ids that some tools return and others take. By default there are none.
+    /// Names of properties that are handles: ids that some tools return and others take. By default, there are no handles.
     pub handles: Vec<String>,
 }
 
-/// The revisions of the protocol that are tried.
+/// The revisions of the protocol that the client tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RevisionChoice {
     /// The newest revision that both sides support.
@@ -103,8 +103,8 @@ pub enum RevisionChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangedTools {
-    /// The tool is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes), because users
-    /// approved its earlier definition.
+    /// The tool is withheld until [`McpServer::accept_changes`](crate::McpServer::accept_changes) is called, because users
+    /// approved only the earlier definition.
     #[default]
     Withhold,
     /// The new definition is used.
@@ -225,7 +225,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets how a user logs in, in place of the defaults. Ignored for a process.
+    /// Sets the settings for the login of a user. Ignored for a process.
     #[must_use]
     pub fn with_login(mut self, login: OauthLogin) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
@@ -234,7 +234,7 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the purpose of the server's tools.
+    /// Sets the description: the purpose of the server's tools.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
@@ -297,21 +297,21 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the revisions of the protocol that are tried.
+    /// Sets the revisions of the protocol that the client tries.
     #[must_use]
     pub fn with_revision(mut self, revision: RevisionChoice) -> Self {
         self.revision = revision;
         self
     }
 
-    /// Sets what happens to a tool whose definition changes.
+    /// Sets the treatment of a tool whose definition changes.
     #[must_use]
     pub fn with_changed_tools(mut self, policy: ChangedTools) -> Self {
         self.changed_tools = policy;
         self
     }
 
-    /// Sets which properties are handles, such as `order_id`. A result with a handle becomes an entity whose methods
+    /// Sets the names of the properties that are handles, such as `order_id`. A result with a handle becomes an entity whose methods
     /// are the tools that take this handle.
     #[must_use]
     pub fn with_handles<H: Into<String>>(mut self, handles: impl IntoIterator<Item = H>) -> Self {
@@ -330,10 +330,10 @@ impl ServerConfig {
             ServerEndpoint::Http(http) => {
                 let bearer = http.bearer.iter().map(|setting| ("bearer", setting));
                 let headers = http.headers.iter().map(|(name, setting)| (name.as_str(), setting));
-                let oauth = http.oauth.iter().flat_map(|client| client.settings());
-                let login = http.login.client_secret.iter();
-                let login = login.map(|secret| ("client_secret", secret));
-                bearer.chain(headers).chain(oauth).chain(login).collect()
+                let oauth = http.oauth.iter().flat_map(|client| client.secret_settings());
+                let login_secret = http.login.client_secret.iter();
+                let login_secret = login_secret.map(|setting| ("client_secret", setting));
+                bearer.chain(headers).chain(oauth).chain(login_secret).collect()
             }
         }
     }
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_encrypted_or_on_this_machine_and_has_no_password() {
+    fn urls_with_plain_http_to_other_machines_or_with_a_password_are_refused() {
         for url in [
             "https://example.com/mcp",
             "http://127.0.0.1:8080",
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_part_of_ids_and_has_no_separators() {
+    fn names_that_are_empty_too_long_or_have_separators_are_refused() {
         assert!(ServerConfig::process("git-hub_1.0", "npx").is_ok());
         for name in ["", "a/b", "a#b", "a b", "a\u{1b}", &"x".repeat(65)] {
             assert!(ServerConfig::process(name, "npx").is_err(), "{name:?}");

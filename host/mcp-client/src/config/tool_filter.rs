@@ -9,8 +9,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// ```
 /// use toolwit_mcp_client::ToolFilter;
 ///
-/// let reading = ToolFilter::parse(["^get_", "^list_"], ["secret"])?;
-/// assert!(reading.accepts("get_issue") && !reading.accepts("get_secret") && !reading.accepts("delete_issue"));
+/// let readers = ToolFilter::parse(["^get_", "^list_"], ["secret"])?;
+/// assert!(readers.accepts("get_issue") && !readers.accepts("get_secret") && !readers.accepts("delete_issue"));
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]

@@ -17,7 +17,7 @@ const DIGEST_CHARS: usize = 16;
 pub(crate) struct LoginSlot {
     store: Arc<dyn LoginStore>,
     key: Arc<str>,
-    server: Arc<str>,
+    server_url: Arc<str>,
 }
 
 impl LoginSlot {
@@ -27,34 +27,34 @@ impl LoginSlot {
         Self {
             store,
             key: format!("{digest}-{name}").into(),
-            server: url.as_str().into(),
+            server_url: url.as_str().into(),
         }
     }
 
-    /// Returns the login, or `None` if no login is stored, or the stored one is for another address.
+    /// Returns the login. `None` if no login is stored, or if the stored login is for another address.
     ///
     /// # Errors
-    /// The reason why it cannot be read.
+    /// The reason why the login cannot be read.
     pub(crate) async fn read(&self) -> Result<Option<StoredLogin>, String> {
         let key = self.key.clone();
         let text = self.access_store(move |store| store.login(&key)).await?;
         let login = text.map(|text| StoredLogin::parse(&text)).transpose()?;
-        Ok(login.filter(|login| *login.server == *self.server))
+        Ok(login.filter(|login| *login.server == *self.server_url))
     }
 
     /// Stores the login.
     ///
     /// # Errors
-    /// The reason why it cannot be stored.
+    /// The reason why the login cannot be stored.
     pub(crate) async fn write(&self, login: &StoredLogin) -> Result<(), String> {
         let (key, text) = (self.key.clone(), login.to_text()?);
         self.access_store(move |store| store.store(&key, &text)).await
     }
 
-    /// Removes the login. Returns whether there was one.
+    /// Removes the login. Returns whether a login was stored.
     ///
     /// # Errors
-    /// The reason why it cannot be removed.
+    /// The reason why the login cannot be removed.
     pub(crate) async fn remove(&self) -> Result<bool, String> {
         let key = self.key.clone();
         self.access_store(move |store| store.remove(&key)).await
@@ -69,12 +69,13 @@ impl LoginSlot {
         self.access_store(move |store| store.begin_renewal(&key)).await
     }
 
+    /// Runs an access to the store on a thread for blocking calls.
     async fn access_store<T: Send + 'static>(
         &self,
         access: impl FnOnce(&dyn LoginStore) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, String> {
         let store = self.store.clone();
-        let outcome = tokio::task::spawn_blocking(move || access(&*store)).await;
+        let result = tokio::task::spawn_blocking(move || access(&*store)).await;
         let interruption_error = || {
             Error::new(
                 ErrorKind::Io,
@@ -82,7 +83,7 @@ impl LoginSlot {
                 "the access to the store of logins was interrupted",
             )
         };
-        outcome
+        result
             .unwrap_or_else(|_| Err(interruption_error()))
             .map_err(|error| error.message.clone())
     }

@@ -4,10 +4,10 @@ use zeroize::Zeroizing;
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// A store of the logins of users at servers. The library does not read or write files by itself.
+/// A store of the logins of users at servers. The host implements it, because the library does not read or write files.
 ///
 /// A key consists of ASCII letters, digits, `-`, `_` and `.`, at most 81 of them, and identifies a server by its name
-/// and address. A login is one line of text that contains secrets: only the user may be able to read it.
+/// and address. A login is one line of text that contains secrets: the store must keep other users from reading it.
 pub trait LoginStore: Send + Sync {
     /// Returns a login, or `None` if no login is stored under this key.
     ///
@@ -15,21 +15,22 @@ pub trait LoginStore: Send + Sync {
     /// If the store cannot be read.
     fn login(&self, key: &str) -> Result<Option<Zeroizing<String>>, Error>;
 
-    /// Stores a login, in place of an earlier one with the same key.
+    /// Stores a login. The login replaces an earlier one with the same key.
     ///
     /// # Errors
-    /// If it cannot be stored.
+    /// If the login cannot be stored.
     fn store(&self, key: &str, login: &str) -> Result<(), Error>;
 
-    /// Removes a login. Returns whether there was one.
+    /// Removes a login. Returns whether a login was stored under this key.
     ///
     /// # Errors
-    /// If it cannot be removed.
+    /// If the login cannot be removed.
     fn remove(&self, key: &str) -> Result<bool, Error>;
 
-    /// Waits until no other process renews this login. Other processes wait until the returned guard is dropped. The
-    /// default implementation does not wait: an issuer may then end a login whose refresh token two processes use at
-    /// the same time.
+    /// Waits until no other process renews this login. Other processes wait until the returned guard is dropped.
+    ///
+    /// The default implementation does not wait. Two processes can then use the same refresh token at the same time, and the
+    /// issuer may end the login for this reason.
     ///
     /// # Errors
     /// If the login cannot be locked against other processes.

@@ -1,4 +1,4 @@
-//! Logins of users: their tokens, and where they are stored.
+//! Logins of users: their tokens, and the store of the tokens.
 
 mod login_slot;
 mod login_store;

@@ -11,19 +11,18 @@ use zeroize::{Zeroize, Zeroizing};
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoredLogin {
-    /// The address of the server.
+    /// The URL of the server.
     pub(crate) server: String,
-    /// The identifier for which the tokens were requested (RFC 8707).
+    /// The resource identifier of the server, for which the tokens were requested (RFC 8707).
     pub(crate) resource: String,
-    /// The issuer, as its metadata names it.
+    /// The identifier of the issuer, as its metadata states it.
     pub(crate) issuer: String,
     /// The id of the client at this issuer.
     pub(crate) client_id: String,
-    /// The secret that the issuer gave the client when it was registered.
+    /// The secret that the issuer assigned when it registered the client for this login.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) client_secret: Option<String>,
-    /// The name of the method by which the client authenticates itself, if the issuer registered the client for this
-    /// login.
+    /// The name of the method by which the client authenticates itself, if the issuer registered the client for this login.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) client_authentication: Option<String>,
     /// The granted scopes.
@@ -41,7 +40,7 @@ impl StoredLogin {
     /// Parses a stored login.
     ///
     /// # Errors
-    /// A reason that does not quote the text.
+    /// A message that does not quote the text, because the text contains secrets.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         serde_json::from_str(text).map_err(|_| "the stored login is invalid".to_owned())
     }
@@ -60,22 +59,23 @@ impl StoredLogin {
             .map(String::as_str)
     }
 
-    /// Sets how long the access token is valid from now on. `None` if that is unknown.
-    pub(crate) fn expire_after(&mut self, validity: Option<Duration>) {
+    /// Sets the time for which the access token is valid from now on. `None` if this time is unknown.
+    pub(crate) fn set_validity(&mut self, validity: Option<Duration>) {
         self.expires_at = validity.map(|validity| seconds_since_1970().saturating_add(validity.as_secs()));
     }
 
-    /// Returns how long the access token is still valid: zero after its end, `None` if its end is unknown.
+    /// Returns the time for which the access token is still valid: zero after it has expired, and `None` if the time is
+    /// unknown.
     pub(crate) fn validity(&self) -> Option<Duration> {
-        let end = self.expires_at?;
-        Some(Duration::from_secs(end.saturating_sub(seconds_since_1970())))
+        let expires_at = self.expires_at?;
+        Some(Duration::from_secs(expires_at.saturating_sub(seconds_since_1970())))
     }
 }
 
 fn seconds_since_1970() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+        .map_or(0, |duration| duration.as_secs())
 }
 
 impl Drop for StoredLogin {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stored_login_is_read_again_and_an_invalid_one_is_not_quoted() {
+    fn a_stored_login_is_parsed_again_and_the_error_of_an_invalid_one_has_no_secrets() {
         let mut login = StoredLogin {
             server: "https://h/mcp".to_owned(),
             resource: "https://h/mcp".to_owned(),
@@ -106,10 +106,10 @@ mod tests {
             refresh_token: Some("refresh-token".to_owned()),
         };
         assert_eq!(login.validity(), None);
-        login.expire_after(Some(Duration::from_secs(100)));
-        let read = StoredLogin::parse(&login.to_text().unwrap()).unwrap();
-        assert_eq!(read.refresh_token.as_deref(), Some("refresh-token"));
-        assert!(read.validity().unwrap() > Duration::from_secs(90));
+        login.set_validity(Some(Duration::from_secs(100)));
+        let parsed = StoredLogin::parse(&login.to_text().unwrap()).unwrap();
+        assert_eq!(parsed.refresh_token.as_deref(), Some("refresh-token"));
+        assert!(parsed.validity().unwrap() > Duration::from_secs(90));
         let error = StoredLogin::parse("{\"access_token\": \"hunter22\"").err().unwrap();
         assert!(!error.contains("hunter22"));
     }

@@ -12,16 +12,16 @@ use crate::tool::{McpTool, prompt_tools, resource_tools};
 use toolwit_agent::ToolSource;
 use toolwit_core::{Error, Tool, ToolContext};
 
-/// The reason why a tool with another definition than its pinned one is withheld.
+/// The reason why a tool is withheld if its definition differs from the pinned definition.
 const CHANGED_REASON: &str = "its definition has changed since it was first listed";
 /// The reason why a new tool is withheld if too many tools are pinned.
 const SURPLUS_REASON: &str = "the server listed too many other tools before it";
 
 /// A server of the Model Context Protocol, as a source of tools. Clones share its connections.
 ///
-/// Nothing is started or contacted before the first use. The first use passes the caller's context, which can contain a
-/// token. The ids of the server's tools are `mcp:SERVER#tool`, which no plugin can have. The ids of the tools that read
-/// its resources and prompts begin with `mcp:SERVER/`.
+/// The server is started or contacted at the first use. The first use passes the caller's context, which can contain a
+/// token. The ids of the server's tools have the form `mcp:SERVER#tool`. A tool of a plugin cannot have such an id. The ids
+/// of the tools that read the server's resources and prompts begin with `mcp:SERVER/`.
 ///
 /// ```no_run
 /// use toolwit_agent::SourceTools;
@@ -39,15 +39,16 @@ const SURPLUS_REASON: &str = "the server listed too many other tools before it";
 /// ```
 #[derive(Clone)]
 pub struct McpServer {
-    shared: Arc<ServerState>,
+    shared: Arc<SharedServer>,
 }
 
-struct ServerState {
+/// The data that the clones of an [`McpServer`] share.
+struct SharedServer {
     pool: Arc<SessionPool>,
     /// The tools of each caller.
     callers: Mutex<CallerTable>,
-    /// The tools that list and read resources and prompts. They are created at their first use.
-    reading_tools: Mutex<Option<Vec<Arc<dyn Tool>>>>,
+    /// The tools that list and read resources and prompts. `None` before they are first needed.
+    resource_and_prompt_tools: Mutex<Option<Vec<Arc<dyn Tool>>>>,
 }
 
 /// The protocol revision and the tools of a server that was contacted.
@@ -68,10 +69,10 @@ impl McpServer {
     #[must_use]
     pub fn new(config: ServerConfig, options: ClientOptions) -> Self {
         Self {
-            shared: Arc::new(ServerState {
+            shared: Arc::new(SharedServer {
                 pool: Arc::new(SessionPool::new(config, options)),
                 callers: Mutex::default(),
-                reading_tools: Mutex::default(),
+                resource_and_prompt_tools: Mutex::default(),
             }),
         }
     }
@@ -82,24 +83,31 @@ impl McpServer {
         &self.shared.pool.config
     }
 
-    /// Connects to the server, lists its tools, and reports them. An existing connection and a current list are used
-    /// again.
+    /// Connects to the server, lists its tools, and reports them. Reuses an existing connection and a current list.
     ///
     /// # Errors
     /// If the server cannot be used.
     pub async fn report(&self, context: &ToolContext) -> Result<ServerReport, Error> {
-        let session = self.shared.pool.of(context);
+        let session = self.shared.pool.session_of(context);
         let connection = session.connection(context).await?;
         let listing = session.listing(context).await?;
-        let tools = self.admitted_tools(context, &session, &listing).len();
+        let tools = self.admit_tools(context, &session, &listing).len();
         let mut withheld: Vec<_> = listing
             .withheld
             .iter()
             .map(|tool| (tool.name.clone(), tool.reason.clone()))
             .collect();
         if let Some(caller) = self.callers().get(&self.shared.pool.caller_digest(context)) {
-            let changed = caller.pinned.changed().iter().map(|name| (name, CHANGED_REASON));
-            let surplus = caller.pinned.surplus().iter().map(|name| (name, SURPLUS_REASON));
+            let changed = caller
+                .pinned_tools
+                .changed_names()
+                .iter()
+                .map(|name| (name, CHANGED_REASON));
+            let surplus = caller
+                .pinned_tools
+                .surplus_names()
+                .iter()
+                .map(|name| (name, SURPLUS_REASON));
             withheld.extend(
                 changed
                     .chain(surplus)
@@ -119,16 +127,16 @@ impl McpServer {
         let mut callers = self.callers();
         let caller = callers.get(&self.shared.pool.caller_digest(context));
         caller
-            .map(|caller| caller.pinned.changed().to_vec())
+            .map(|caller| caller.pinned_tools.changed_names().to_vec())
             .unwrap_or_default()
     }
 
-    /// Trusts the changed definitions of tools for this caller, who can use them from the next turn on. If tools are
-    /// withheld because the server listed too many, the pins of tools that it no longer lists are removed, so that new
-    /// tools can be used.
+    /// Accepts the changed definitions of tools for this caller, who can use these tools from the next turn on. If tools are
+    /// withheld because the server listed too many, the pins of tools that the server no longer lists are removed, so that
+    /// new tools can be used.
     pub fn accept_changes(&self, context: &ToolContext) {
         if let Some(caller) = self.callers().get(&self.shared.pool.caller_digest(context)) {
-            caller.pinned.accept_changes();
+            caller.pinned_tools.accept_changes();
         }
     }
 
@@ -138,28 +146,32 @@ impl McpServer {
         self.shared.pool.disconnect();
     }
 
-    /// Pins the new tools of a list, unless changes are followed, and returns the tools that the caller can use.
-    fn admitted_tools(
+    /// Pins the new tools of a list, unless the configuration follows changes. Returns the tools that the caller can use.
+    fn admit_tools(
         &self,
         context: &ToolContext,
         session: &Arc<ServerSession>,
         listing: &Listing,
     ) -> Vec<Arc<dyn Tool>> {
         let mut callers = self.callers();
-        let caller = callers.record(&self.shared.pool.caller_digest(context), session);
+        let caller = callers.record_session(&self.shared.pool.caller_digest(context), session);
         let usable_tools = caller.usable_tools.clone();
         let create = |listed: &_| {
             let tool = McpTool::new(self.shared.pool.clone(), listed, usable_tools.clone());
             Arc::new(tool) as Arc<dyn Tool>
         };
-        let tools = caller.pinned.admit(listing, self.config().changed_tools, create);
+        let tools = caller.pinned_tools.admit(listing, self.config().changed_tools, create);
         usable_tools.set(&tools);
         tools
     }
 
     /// Returns the tools that list and read resources and prompts, if the configuration enables them.
-    fn reading_tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
-        let mut cached = self.shared.reading_tools.lock().unwrap_or_else(PoisonError::into_inner);
+    fn resource_and_prompt_tools(&self) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        let mut cached = self
+            .shared
+            .resource_and_prompt_tools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(tools) = &*cached {
             return Ok(tools.clone());
         }
@@ -185,18 +197,18 @@ impl ToolSource for McpServer {
     }
 
     fn cached_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
-        let session = self.shared.pool.of(context);
+        let session = self.shared.pool.session_of(context);
         let listing = session.last_listing()?;
-        let mut tools = self.admitted_tools(context, &session, &listing);
-        tools.extend(self.reading_tools().ok()?);
+        let mut tools = self.admit_tools(context, &session, &listing);
+        tools.extend(self.resource_and_prompt_tools().ok()?);
         Some(tools)
     }
 
     async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
-        let session = self.shared.pool.of(context);
+        let session = self.shared.pool.session_of(context);
         let listing = session.listing(context).await?;
-        let mut tools = self.admitted_tools(context, &session, &listing);
-        tools.extend(self.reading_tools()?);
+        let mut tools = self.admit_tools(context, &session, &listing);
+        tools.extend(self.resource_and_prompt_tools()?);
         Ok(tools)
     }
 }

@@ -15,7 +15,7 @@ pub struct McpServers {
 }
 
 impl McpServers {
-    /// Creates the configured servers. Nothing is started or contacted.
+    /// Creates the configured servers, without starting or contacting them.
     #[must_use]
     pub fn new(config: &McpConfig, options: &ClientOptions) -> Self {
         let servers = config.servers().cloned();
@@ -47,11 +47,11 @@ impl McpServers {
     /// The error of the first required server that cannot be used.
     pub async fn connect_required(&self, context: &ToolContext) -> Result<(), Error> {
         let required_servers = self.servers.iter().filter(|server| server.config().is_required);
-        let outcomes = join_all(required_servers.map(|server| server.tools(context))).await;
-        outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))
+        let results = join_all(required_servers.map(|server| server.tools(context))).await;
+        results.into_iter().try_for_each(|result| result.map(drop))
     }
 
-    /// Ends all connections, and the processes of the servers.
+    /// Ends all connections, and with them the processes of the servers.
     pub fn disconnect(&self) {
         self.servers.iter().for_each(McpServer::disconnect);
     }

@@ -1,4 +1,4 @@
-//! The pinned definitions of tools: those that were listed first, or accepted last.
+//! The pinned definition of each tool: the definition that was listed first, or that was accepted last.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use toolwit_core::Tool;
 use toolwit_core::limits::MCP_TOOLS_MAX;
 
 /// The tools of a server for one caller. A tool whose definition does not change stays the same object. By default, a
-/// tool whose definition changes is withheld, because the user approved only its pinned definition.
+/// tool whose definition changes is withheld, because the user approved only the pinned definition.
 #[derive(Default)]
 pub(super) struct PinnedTools {
     /// The digest of the pinned definition of each tool, by the tool's name at the server. Empty if changed
@@ -17,17 +17,17 @@ pub(super) struct PinnedTools {
     pins: BTreeMap<String, String>,
     /// The usable tools of the last list, by the digests of their definitions.
     tools: HashMap<String, Arc<dyn Tool>>,
-    /// The names of the usable tools of the last list. They are kept when the tools are dropped.
+    /// The names of the usable tools of the last list. [`Self::drop_tools`] keeps them.
     usable_names: HashSet<String>,
     /// The names of the tools of the last list that are withheld because their definitions have changed.
-    changed: Vec<String>,
+    changed_names: Vec<String>,
     /// The names of the tools of the last list that are withheld because too many others are pinned.
-    surplus: Vec<String>,
+    surplus_names: Vec<String>,
 }
 
 impl PinnedTools {
-    /// Pins the new tools of a list, unless the policy is to follow changes, and returns the tools that can be used.
-    /// `create` makes the object of a tool, if no object exists for its definition.
+    /// Pins the new tools of a list, unless the policy is to follow changes. Returns the tools that can be used. `create`
+    /// creates a tool if no tool with the same definition exists.
     pub(super) fn admit(
         &mut self,
         listing: &Listing,
@@ -36,8 +36,8 @@ impl PinnedTools {
     ) -> Vec<Arc<dyn Tool>> {
         let mut previous_tools = std::mem::take(&mut self.tools);
         self.usable_names.clear();
-        let previously_changed = std::mem::take(&mut self.changed);
-        let had_surplus = !std::mem::take(&mut self.surplus).is_empty();
+        let previously_changed = std::mem::take(&mut self.changed_names);
+        let had_surplus = !std::mem::take(&mut self.surplus_names).is_empty();
         let mut tools = Vec::with_capacity(listing.tools.len());
         for listed in &listing.tools {
             let digest = listed.definition.digest();
@@ -48,14 +48,14 @@ impl PinnedTools {
                         if !previously_changed.contains(&listed.name) {
                             tracing::warn!(tool = %listed.definition.id, "the definition of a tool has changed; it is withheld");
                         }
-                        self.changed.push(listed.name.clone());
+                        self.changed_names.push(listed.name.clone());
                         continue;
                     }
                     None if self.pins.len() < MCP_TOOLS_MAX => {
                         self.pins.insert(listed.name.clone(), digest.clone());
                     }
                     None => {
-                        self.surplus.push(listed.name.clone());
+                        self.surplus_names.push(listed.name.clone());
                         continue;
                     }
                 }
@@ -65,9 +65,9 @@ impl PinnedTools {
             self.usable_names.insert(listed.name.clone());
             tools.push(tool);
         }
-        if !had_surplus && !self.surplus.is_empty() {
+        if !had_surplus && !self.surplus_names.is_empty() {
             tracing::warn!(
-                tools = self.surplus.len(),
+                tools = self.surplus_names.len(),
                 "new tools of an MCP server are withheld, because it listed too many others"
             );
         }
@@ -75,28 +75,28 @@ impl PinnedTools {
     }
 
     /// Returns the names of the tools that are withheld because their definitions have changed.
-    pub(super) fn changed(&self) -> &[String] {
-        &self.changed
+    pub(super) fn changed_names(&self) -> &[String] {
+        &self.changed_names
     }
 
     /// Returns the names of the tools that are withheld because too many others are pinned.
-    pub(super) fn surplus(&self) -> &[String] {
-        &self.surplus
+    pub(super) fn surplus_names(&self) -> &[String] {
+        &self.surplus_names
     }
 
-    /// Trusts the changed definitions: the next list pins them. If tools are withheld because too many others are
+    /// Accepts the changed definitions: the next list pins them. If tools are withheld because too many others are
     /// pinned, the pins of tools that were not usable in the last list are removed.
     pub(super) fn accept_changes(&mut self) {
-        for name in self.changed.drain(..) {
+        for name in self.changed_names.drain(..) {
             self.pins.remove(&name);
         }
-        if !self.surplus.is_empty() {
+        if !self.surplus_names.is_empty() {
             self.pins.retain(|name, _| self.usable_names.contains(name));
         }
     }
 
     /// Drops the tools, but keeps their pins and their names.
-    pub(super) fn forget_tools(&mut self) {
+    pub(super) fn drop_tools(&mut self) {
         self.tools = HashMap::new();
     }
 }
@@ -115,7 +115,7 @@ mod tests {
             let definition = ToolDefinition::new(id, name.as_str(), description, json!({"type": "object"}));
             ListedTool { name, definition }
         });
-        Listing::of(tools.collect())
+        Listing::from_tools(tools.collect())
     }
 
     fn create(listed: &ListedTool) -> Arc<dyn Tool> {
@@ -128,25 +128,25 @@ mod tests {
     #[test]
     fn pins_are_limited_and_outlive_the_tools() {
         let mut pinned = PinnedTools::default();
-        let list = |pinned: &mut PinnedTools, names: std::ops::Range<usize>, description| {
+        let usable_count = |pinned: &mut PinnedTools, names: std::ops::Range<usize>, description| {
             let listing = listing(names.map(|name| (name.to_string(), description)));
             pinned.admit(&listing, ChangedTools::Withhold, create).len()
         };
-        assert_eq!(list(&mut pinned, 0..MCP_TOOLS_MAX, "First."), MCP_TOOLS_MAX);
+        assert_eq!(usable_count(&mut pinned, 0..MCP_TOOLS_MAX, "First."), MCP_TOOLS_MAX);
         assert_eq!(
-            list(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First."),
+            usable_count(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First."),
             0,
             "new names"
         );
-        assert_eq!((pinned.pins.len(), pinned.surplus().len()), (MCP_TOOLS_MAX, 2));
-        pinned.forget_tools();
-        assert_eq!(list(&mut pinned, 0..3, "Second."), 0);
-        assert_eq!(pinned.changed(), ["0", "1", "2"]);
-        assert_eq!(list(&mut pinned, 0..3, "First."), 3);
+        assert_eq!((pinned.pins.len(), pinned.surplus_names().len()), (MCP_TOOLS_MAX, 2));
+        pinned.drop_tools();
+        assert_eq!(usable_count(&mut pinned, 0..3, "Second."), 0);
+        assert_eq!(pinned.changed_names(), ["0", "1", "2"]);
+        assert_eq!(usable_count(&mut pinned, 0..3, "First."), 3);
 
-        list(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First.");
+        usable_count(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First.");
         pinned.accept_changes();
-        assert_eq!(list(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First."), 2);
+        assert_eq!(usable_count(&mut pinned, MCP_TOOLS_MAX..MCP_TOOLS_MAX + 2, "First."), 2);
         assert_eq!(pinned.pins.len(), 2);
     }
 
@@ -159,13 +159,13 @@ mod tests {
         pinned.admit(&first, ChangedTools::Withhold, create);
         let usable_and_surplus = listing([(name(0), "First."), (name(MCP_TOOLS_MAX), "First.")]);
         pinned.admit(&usable_and_surplus, ChangedTools::Withhold, create);
-        assert_eq!(pinned.surplus(), [name(MCP_TOOLS_MAX)]);
+        assert_eq!(pinned.surplus_names(), [name(MCP_TOOLS_MAX)]);
 
-        pinned.forget_tools();
+        pinned.drop_tools();
         pinned.accept_changes();
         assert_eq!(pinned.pins.len(), 1, "the pin of the usable tool is kept");
         let changed = listing([(name(0), "Second."), (name(MCP_TOOLS_MAX), "First.")]);
         assert_eq!(pinned.admit(&changed, ChangedTools::Withhold, create).len(), 1);
-        assert_eq!(pinned.changed(), ["0"]);
+        assert_eq!(pinned.changed_names(), ["0"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The sources and policies of the host that a client uses.
+//! The sources of values and logins, and the policy for requests of servers, that the host sets for a client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,12 +7,14 @@ use crate::login::{LoginStore, NoLogins};
 use crate::requests::{RefuseRequests, ServerRequests};
 use crate::value::{NoValues, ValueSource};
 
-/// The sources and policies of the host that a client uses: secrets and environment variables, the logins of the user,
-/// and the answers to requests of servers. By default, no values and logins exist, and all requests are refused.
+/// The options that the host sets for all servers of a client: the source of secrets and environment variables, the store
+/// of the user's logins, and the policy for requests of servers. By default, there are no values and no logins, and all
+/// requests are refused.
 #[derive(Clone)]
 pub struct ClientOptions {
     pub(crate) values: Arc<dyn ValueSource>,
     pub(crate) logins: Arc<dyn LoginStore>,
+    /// The policy for requests of servers.
     pub(super) requests: Arc<dyn ServerRequests>,
 }
 

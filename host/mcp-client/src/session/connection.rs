@@ -5,21 +5,23 @@ use rmcp::service::{Peer, RoleClient, RunningService};
 use tokio::task::JoinSet;
 
 use super::handler::Handler;
-use super::notices::Notices;
+use super::notifications::Notifications;
 use crate::transport::Diagnostics;
 use crate::value::Redaction;
 
 /// A connection to a server. Dropping it ends the connection, and the process of the server if there is one.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Handler>,
-    pub(super) notices: Notices,
+    pub(super) notifications: Notifications,
     pub(super) diagnostics: Diagnostics,
+    /// The name of the server.
     pub(super) server: String,
     redaction: Redaction,
     revision: ProtocolVersion,
     capabilities: ServerCapabilities,
-    /// Listens to changes of the tools, in revisions that report them to subscribers only.
-    _subscription: JoinSet<()>,
+    /// The task that listens to changes of the tools, if the revision reports them to subscribers only. Dropping the set
+    /// aborts the task.
+    _listener: JoinSet<()>,
 }
 
 impl Connection {
@@ -29,30 +31,30 @@ impl Connection {
         diagnostics: Diagnostics,
         redaction: Redaction,
     ) -> Self {
-        let notices = service.service().notices.clone();
+        let notifications = service.service().notifications.clone();
         let info = service.peer().peer_info();
         let revision = info
             .as_ref()
             .map(|info| info.protocol_version.clone())
             .unwrap_or_default();
         let capabilities = info.map(|info| info.capabilities.clone()).unwrap_or_default();
-        let mut subscription = JoinSet::new();
+        let mut listener = JoinSet::new();
         let reports_changes = capabilities
             .tools
             .as_ref()
             .is_some_and(|tools| tools.list_changed == Some(true));
         if reports_changes && revision >= ProtocolVersion::V_2026_07_28 {
-            subscription.spawn(listen(service.peer().clone(), notices.clone()));
+            listener.spawn(listen_for_tool_changes(service.peer().clone(), notifications.clone()));
         }
         Self {
             service,
-            notices,
+            notifications,
             diagnostics,
             server,
             redaction,
             revision,
             capabilities,
-            _subscription: subscription,
+            _listener: listener,
         }
     }
 
@@ -81,7 +83,7 @@ impl Connection {
 
     /// Returns whether the tools of the server can be listed.
     pub(crate) fn has_tools(&self) -> bool {
-        // Some servers have tools and declare nothing.
+        // Some servers have tools, but declare no capabilities.
         self.capabilities.tools.is_some() || (!self.has_resources() && !self.has_prompts())
     }
 
@@ -106,12 +108,12 @@ impl Connection {
     /// Returns whether the list of tools must be read again, because the server has reported a change since the list
     /// was last requested, or because that request failed.
     pub(crate) fn have_tools_changed(&self) -> bool {
-        self.notices.have_tools_changed()
+        self.notifications.have_tools_changed()
     }
 }
 
-/// Listens to changes of the list of tools, until the connection ends.
-async fn listen(peer: Peer<RoleClient>, notices: Notices) {
+/// Subscribes to changes of the list of tools, and records them until the connection ends.
+async fn listen_for_tool_changes(peer: Peer<RoleClient>, notifications: Notifications) {
     let filter = SubscriptionFilter::builder().tools_list_changed().build();
     let mut subscription = match peer.listen(filter).await {
         Ok(subscription) => subscription,
@@ -122,7 +124,7 @@ async fn listen(peer: Peer<RoleClient>, notices: Notices) {
     };
     while let Ok(Some(notification)) = subscription.next().await {
         if matches!(notification, ServerNotification::ToolListChangedNotification(_)) {
-            notices.mark_tools_changed();
+            notifications.mark_tools_changed();
         }
     }
 }

@@ -13,17 +13,17 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 
 use super::input::InputProvider;
-use super::notices::Notices;
+use super::notifications::Notifications;
 use crate::value::Redaction;
 
 /// The maximum length of a server's log message, in characters.
 const LOG_CHARS_MAX: usize = 1_000;
 
-/// Passes the requests of a server to the policy of the client, and its notifications to the calls and lists that wait
-/// for them.
+/// Passes the requests of a server to the policy of the client. Records the server's notifications of progress and of
+/// changed tools, and logs its log messages.
 pub(super) struct Handler {
     pub(super) input: InputProvider,
-    pub(super) notices: Notices,
+    pub(super) notifications: Notifications,
     /// The secrets that the server received.
     pub(super) redaction: Redaction,
 }
@@ -42,7 +42,7 @@ impl ClientHandler for Handler {
         let parameters = serde_json::to_value(params).map_err(conversion_error)?;
         let result = tokio::select! {
             biased;
-            () = context.ct.cancelled() => return Err(cancelled()),
+            () = context.ct.cancelled() => return Err(cancellation_error()),
             result = self.input.infer(parameters) => result?,
         };
         serde_json::from_value(result).map_err(conversion_error)
@@ -59,17 +59,17 @@ impl ClientHandler for Handler {
     ) -> Result<ElicitResult, ErrorData> {
         tokio::select! {
             biased;
-            () = context.ct.cancelled() => Err(cancelled()),
+            () = context.ct.cancelled() => Err(cancellation_error()),
             result = self.input.elicit(params) => Ok(result),
         }
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
-        self.notices.deliver_progress(params);
+        self.notifications.deliver_progress(params);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.notices.mark_tools_changed();
+        self.notifications.mark_tools_changed();
     }
 
     async fn on_logging_message(
@@ -78,7 +78,8 @@ impl ClientHandler for Handler {
         _context: NotificationContext<RoleClient>,
     ) {
         let mut data = params.data;
-        // The data is redacted before it becomes JSON text, in which a secret could be escaped.
+        // The data is redacted before it becomes JSON text. In JSON text, a secret can be escaped, and the redaction would
+        // not find it.
         self.redaction.redact_value(&mut data);
         let text = self.redaction.beginning(&data.to_string(), LOG_CHARS_MAX);
         tracing::debug!(level = ?params.level, message = text, "an MCP server logged a message");
@@ -86,6 +87,6 @@ impl ClientHandler for Handler {
 }
 
 /// Returns the error of a request that the server cancelled, or whose connection ended.
-fn cancelled() -> ErrorData {
+fn cancellation_error() -> ErrorData {
     ErrorData::internal_error("the request was cancelled", None)
 }

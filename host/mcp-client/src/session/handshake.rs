@@ -16,20 +16,20 @@ use super::client_options::ClientOptions;
 use super::connection::Connection;
 use super::handler::Handler;
 use super::input::InputProvider;
-use super::notices::Notices;
+use super::notifications::Notifications;
 use crate::config::{HttpEndpoint, OauthClient, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint};
 use crate::failure::{LoginRequired, login_required, quoted, too_slow, unauthorized, unavailable};
 use crate::login::LoginSlot;
 use crate::transport::{
-    ChildTransport, ClientIdentity, ClientTokens, Diagnostics, HttpSender, LoginRules, LoginTokens, OauthCredentials,
-    ProcessCommand, TokenFailure, TokenSource,
+    ChildTransport, ClientIdentity, ClientTokens, Diagnostics, HttpSender, LoginSettings, LoginTokens,
+    OauthCredentials, ProcessCommand, TokenFailure, TokenSource,
 };
 use crate::value::{Redaction, Setting};
 use toolwit_core::limits::{MCP_PROGRESS_WALL_MAX, Span};
 use toolwit_core::{Error, ToolContext};
 
-/// The time by which the limit of an HTTP response exceeds that of its call, so that the call ends first.
-const GRACE: Duration = Duration::from_secs(5);
+/// The time by which the limit of an HTTP response exceeds the limit of its call, so that the call ends first.
+const RESPONSE_GRACE: Duration = Duration::from_secs(5);
 
 /// The value of a variable or header whose name contains one of these words is a secret, even if it is literal text of
 /// the configuration.
@@ -37,7 +37,7 @@ const SECRET_WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "
 
 type Service = RunningService<RoleClient, Handler>;
 
-/// Connects to a server and agrees on a revision.
+/// Connects to a server and agrees on a revision of the protocol.
 ///
 /// # Errors
 /// The reason why the server cannot be used, without secrets.
@@ -46,56 +46,57 @@ pub(super) async fn connect(
     options: &ClientOptions,
     context: &ToolContext,
 ) -> Result<Connection, Error> {
-    let mut start = ServerStart {
+    let mut connector = Connector {
         config,
         options,
         context,
         redaction: Redaction::default(),
         diagnostics: Diagnostics::default(),
-        tokens: None,
+        token_source: None,
     };
-    let outcome = tokio::time::timeout(config.startup_timeout, start.start()).await;
-    let outcome = outcome.unwrap_or_else(|_| {
+    let service = tokio::time::timeout(config.startup_timeout, connector.connect()).await;
+    let service = service.unwrap_or_else(|_| {
         let why = format!("it did not answer within {}", Span(config.startup_timeout));
         Err(too_slow(&config.name, &why).with_suggestion("raise `startup_timeout` of the server"))
     });
-    let ServerStart {
+    let Connector {
         redaction, diagnostics, ..
-    } = start;
-    match outcome {
+    } = connector;
+    match service {
         Ok(service) => Ok(Connection::new(config.name.clone(), service, diagnostics, redaction)),
         Err(error) => {
             let log = diagnostics.stderr(&redaction);
-            let required = error
+            let login_required = error
                 .source()
                 .and_then(|source| source.downcast_ref::<LoginRequired>())
                 .cloned();
             let error = redaction.redact_error(error.with_log(log.map(Into::into)));
-            // The redaction replaces sources by their texts, so that the typed source is set again.
-            Err(match required {
-                Some(required) => error.with_source(required),
+            // `redact_error` replaces the source of the error by text. A caller looks for a `LoginRequired`, so this source
+            // is set again.
+            Err(match login_required {
+                Some(login_required) => error.with_source(login_required),
                 None => error,
             })
         }
     }
 }
 
-/// The inputs for the start of a connection, and the state that is shared by all attempts.
-struct ServerStart<'a> {
+/// Connects to a server, in one or more attempts. The attempts share the redaction and the token source.
+struct Connector<'a> {
     config: &'a ServerConfig,
     options: &'a ClientOptions,
     context: &'a ToolContext,
     redaction: Redaction,
+    /// The diagnostics of the last attempt.
     diagnostics: Diagnostics,
-    /// The source of the tokens for an HTTP server whose token is not configured. `None` until the first token was
-    /// obtained.
-    tokens: Option<TokenSource>,
+    /// The source of the tokens for an HTTP server whose token is not configured. `None` before the first attempt.
+    token_source: Option<TokenSource>,
 }
 
-impl ServerStart<'_> {
-    /// Starts the server and performs the handshake, with the configured revision or the newest that both sides
-    /// support.
-    async fn start(&mut self) -> Result<Service, Error> {
+impl Connector<'_> {
+    /// Connects to the server and performs the handshake, with the configured revision or the newest that both sides
+    /// support. Starts the server if it is a process.
+    async fn connect(&mut self) -> Result<Service, Error> {
         let newest = vec![ProtocolVersion::V_2026_07_28];
         let lifecycle = match self.config.revision {
             RevisionChoice::Newest => ClientLifecycleMode::Auto {
@@ -107,7 +108,7 @@ impl ServerStart<'_> {
                 preferred_versions: newest,
             },
         };
-        let first_error = match self.attempt(lifecycle).await? {
+        let first_error = match self.attempt_handshake(lifecycle).await? {
             Ok(service) => return self.check_revision(service),
             Err(error) => error,
         };
@@ -115,49 +116,49 @@ impl ServerStart<'_> {
             && !first_error.is_authorization_required()
             && !self.has_token_failure();
         if can_retry {
-            // A server that supports only the handshake may end the connection at the request `server/discover`.
+            // A server that supports only the handshake may end the connection when it receives `server/discover`.
             self.diagnostics = Diagnostics::default();
-            if let Ok(service) = self.attempt(ClientLifecycleMode::Initialize).await? {
+            if let Ok(service) = self.attempt_handshake(ClientLifecycleMode::Initialize).await? {
                 return self.check_revision(service);
             }
         }
         Err(self.handshake_error(&first_error).await)
     }
 
-    /// Connects once. The inner error is a failed handshake, after which another attempt can succeed. The outer error
-    /// would prevent every other attempt, too.
-    async fn attempt(
+    /// Connects once. The inner error is that of a failed handshake: an attempt with another lifecycle can succeed. After
+    /// the outer error, every other attempt would fail, too.
+    async fn attempt_handshake(
         &mut self,
         lifecycle: ClientLifecycleMode,
     ) -> Result<Result<Service, ClientInitializeError>, Error> {
         let handler = Handler {
             input: InputProvider::new(self.config, self.options.requests.clone(), self.redaction.clone()),
-            notices: Notices::default(),
+            notifications: Notifications::default(),
             redaction: self.redaction.clone(),
         };
         match &self.config.endpoint {
             ServerEndpoint::Process(process) => {
-                let command = self.command(process)?;
+                let command = self.process_command(process)?;
                 let transport = ChildTransport::start(&command, self.diagnostics.clone())
                     .map_err(|why| unavailable(&self.config.name, &why))?;
                 Ok(handler.serve_with_lifecycle(transport, lifecycle).await)
             }
             ServerEndpoint::Http(http) => {
                 let headers = self.headers(http)?;
-                let wall_max = MCP_PROGRESS_WALL_MAX.max(self.config.timeout) + GRACE;
+                let wall_max = MCP_PROGRESS_WALL_MAX.max(self.config.timeout) + RESPONSE_GRACE;
                 let sender = HttpSender::new(http.url.scheme() == "https", headers, wall_max, self.redaction.clone())
                     .map_err(|why| unavailable(&self.config.name, &why))?
-                    .with_tokens(self.tokens(http).await?);
-                let mut settings = StreamableHttpClientTransportConfig::with_uri(http.url.as_str());
-                // A lost session is reported to the caller, who connects again.
-                settings.reinit_on_expired_session = false;
-                let transport = StreamableHttpClientTransport::with_client(sender, settings);
+                    .with_tokens(self.token_source(http).await?);
+                let mut transport_config = StreamableHttpClientTransportConfig::with_uri(http.url.as_str());
+                // The caller of a request connects again if the session is lost.
+                transport_config.reinit_on_expired_session = false;
+                let transport = StreamableHttpClientTransport::with_client(sender, transport_config);
                 Ok(handler.serve_with_lifecycle(transport, lifecycle).await)
             }
         }
     }
 
-    fn command(&mut self, process: &ProcessEndpoint) -> Result<ProcessCommand, Error> {
+    fn process_command(&mut self, process: &ProcessEndpoint) -> Result<ProcessCommand, Error> {
         let mut variables: Vec<(String, Zeroizing<String>)> = Vec::new();
         for name in &process.inherited {
             let value = self.options.values.variable(name);
@@ -197,35 +198,40 @@ impl ServerStart<'_> {
         Ok(headers)
     }
 
-    /// Returns the source of tokens, after it has obtained the first token. `None` for a server whose token is
-    /// configured.
-    async fn tokens(&mut self, http: &HttpEndpoint) -> Result<Option<TokenSource>, Error> {
+    /// Returns the source of tokens, or `None` for a server whose token is configured. The first attempt creates the source
+    /// and requests the first token.
+    async fn token_source(&mut self, http: &HttpEndpoint) -> Result<Option<TokenSource>, Error> {
         let has_header = |(name, _): &(String, Setting)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
         if http.bearer.is_some() || http.oauth.is_none() && http.headers.iter().any(has_header) {
             return Ok(None);
         }
-        if self.tokens.is_none() {
-            let tokens = match &http.oauth {
+        if self.token_source.is_none() {
+            let source = match &http.oauth {
                 Some(client) => TokenSource::Client(Arc::new(self.client_tokens(&http.url, client)?)),
                 None => TokenSource::Login(Arc::new(self.login_tokens(http)?)),
             };
-            let token = tokens.header().await;
-            token.map_err(|failure| token_error(&self.config.name, failure))?;
-            self.tokens = Some(tokens);
+            let header = source.header().await;
+            header.map_err(|failure| token_error(&self.config.name, failure))?;
+            self.token_source = Some(source);
         }
-        Ok(self.tokens.clone())
+        Ok(self.token_source.clone())
     }
 
     fn login_tokens(&mut self, http: &HttpEndpoint) -> Result<LoginTokens, Error> {
         let login = &http.login;
         let secret = login.client_secret.as_ref();
-        let rules = LoginRules {
+        let settings = LoginSettings {
             issuer: login.issuer.clone(),
             client_id: login.client_id.clone(),
             client_secret: secret.map(|secret| self.resolve("client_secret", secret)).transpose()?,
         };
         let slot = LoginSlot::new(self.options.logins.clone(), &self.config.name, &http.url);
-        Ok(LoginTokens::new(http.url.clone(), slot, rules, self.redaction.clone()))
+        Ok(LoginTokens::new(
+            http.url.clone(),
+            slot,
+            settings,
+            self.redaction.clone(),
+        ))
     }
 
     fn client_tokens(&mut self, server: &Url, client: &OauthClient) -> Result<ClientTokens, Error> {
@@ -243,12 +249,14 @@ impl ServerStart<'_> {
             scopes: client.scopes.clone(),
             step_up_scopes: client.step_up_scopes.clone(),
         };
-        let secret = client.refresh_token.as_ref().and_then(Setting::secret_name);
-        let secret = secret.map(str::to_owned);
+        let secret_name = client.refresh_token.as_ref().and_then(Setting::secret_name);
+        let secret_name = secret_name.map(str::to_owned);
         let values = self.options.values.clone();
         let on_rotation = move |token: &str| {
-            let secret = secret.as_ref().ok_or("the setting `refresh_token` is not a secret")?;
-            let stored = values.replace_secret(secret, token);
+            let secret_name = secret_name
+                .as_ref()
+                .ok_or("the setting `refresh_token` is not a secret")?;
+            let stored = values.replace_secret(secret_name, token);
             stored.map_err(|error| error.message.clone())
         };
         Ok(ClientTokens::new(
@@ -263,15 +271,18 @@ impl ServerStart<'_> {
     /// variable, header or setting; it is empty for an argument.
     fn resolve(&mut self, name: &str, setting: &Setting) -> Result<Zeroizing<String>, Error> {
         let value = setting.resolve(&*self.options.values, self.context).map_err(|error| {
-            let why = format!("{} for `{name}`", error.message);
-            let why = if name.is_empty() { &error.message } else { &why };
+            let why = if name.is_empty() {
+                error.message.clone()
+            } else {
+                format!("{} for `{name}`", error.message)
+            };
             let message = format!("the MCP server `{}` cannot be used: {why}", self.config.name);
             Error::new(error.kind, error.phase, message)
         })?;
         let name = name.to_lowercase();
         if setting.is_sensitive() || SECRET_WORDS.iter().any(|word| name.contains(word)) {
             self.redaction.add(&value);
-            // The token after a scheme such as `Bearer` can also occur alone.
+            // A value such as `Bearer TOKEN` consists of a scheme and a token. The server can return the token alone.
             if let Some((_, token)) = value.split_once(' ') {
                 self.redaction.add(token);
             }
@@ -294,26 +305,28 @@ impl ServerStart<'_> {
 
     /// Returns whether the last attempt to obtain a token failed.
     fn has_token_failure(&self) -> bool {
-        self.tokens.as_ref().is_some_and(|tokens| tokens.failure().is_some())
+        self.token_source
+            .as_ref()
+            .is_some_and(|tokens| tokens.failure().is_some())
     }
 
     /// Returns the error of a failed handshake.
     async fn handshake_error(&self, error: &ClientInitializeError) -> Error {
         let name = &self.config.name;
-        if let Some(failure) = self.tokens.as_ref().and_then(TokenSource::failure) {
+        if let Some(failure) = self.token_source.as_ref().and_then(TokenSource::failure) {
             return token_error(name, failure);
         }
-        if error.is_authorization_required() && self.tokens.is_some() {
+        if error.is_authorization_required() && self.token_source.is_some() {
             return unauthorized(name, "it refuses the tokens of its issuer")
                 .with_suggestion("check `oauth` of the server");
         }
         if error.is_authorization_required() {
-            // Without a source of tokens, the token or the header is configured.
+            // Without a token source, the configuration has a token or a header.
             return unauthorized(name, "it refuses the configured credentials")
                 .with_suggestion("check `bearer`, or the header `authorization`, of the server");
         }
         let why = match (error, self.diagnostics.end_reason().await) {
-            (ClientInitializeError::ConnectionClosed(_), Some(end)) => end,
+            (ClientInitializeError::ConnectionClosed(_), Some(end_reason)) => end_reason,
             (ClientInitializeError::ConnectionClosed(_), None) => "it closed the connection".to_owned(),
             (ClientInitializeError::JsonRpcError(error), _) => {
                 format!("it refused: {}", self.redaction.quoted(&error.message))
@@ -322,24 +335,24 @@ impl ServerStart<'_> {
             (ClientInitializeError::NoCompatibleProtocolVersion { .. }, _) => {
                 "it has no revision of the protocol that is supported".to_owned()
             }
-            (ClientInitializeError::LegacyFallbackFailed { fallback, .. }, end) => match &**fallback {
+            (ClientInitializeError::LegacyFallbackFailed { fallback, .. }, end_reason) => match &**fallback {
                 ClientInitializeError::JsonRpcError(error) => {
                     format!("it refused: {}", self.redaction.quoted(&error.message))
                 }
-                _ => end.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
+                _ => end_reason.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
             },
-            (_, end) => end.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
+            (_, end_reason) => end_reason.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
         };
         unavailable(name, &why)
     }
 }
 
-/// Returns the error of a server for which there is no token.
+/// Returns the error of a server for which no token could be obtained.
 fn token_error(server: &str, failure: TokenFailure) -> Error {
     match failure {
         TokenFailure {
             why,
-            login: Some(scopes),
+            login_scopes: Some(scopes),
         } => {
             let server = server.to_owned();
             login_required(LoginRequired { server, scopes }, &why)

@@ -18,11 +18,14 @@ use crate::requests::{ServerAnswer, ServerQuestion, ServerRequests};
 use crate::value::Redaction;
 use toolwit_core::limits::DESCRIPTION_CHARS_MAX;
 
-/// Answers the requests of one server, as the policy of the client decides.
+/// Answers the requests of one server. The policy of the client decides about questions and inferences. Roots come from
+/// the configuration of the server.
 #[derive(Clone)]
 pub(super) struct InputProvider {
+    /// The name of the server.
     server: String,
     roots: Vec<PathBuf>,
+    /// The policy of the client.
     requests: Arc<dyn ServerRequests>,
     /// The secrets that the server received.
     redaction: Redaction,
@@ -38,8 +41,8 @@ impl InputProvider {
         }
     }
 
-    /// Returns the name and the capabilities of the client. Only capabilities for requests that are answered are
-    /// declared.
+    /// Returns the name and the capabilities of the client. A capability is declared only if the client answers its
+    /// requests.
     pub(super) fn client_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         if self.requests.answers_questions() {
@@ -55,7 +58,7 @@ impl InputProvider {
         ClientConfig::new(capabilities, client).with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 
-    /// Passes a question to the policy of the client. Questions of other forms than a list of fields are declined.
+    /// Passes a question to the policy of the client. A question that is not a form with fields is declined.
     pub(super) async fn elicit(&self, parameters: ElicitRequestParams) -> ElicitResult {
         let ElicitRequestParams::FormElicitationParams {
             message,
@@ -100,23 +103,24 @@ impl InputProvider {
         ListRootsResult::new(roots.map(Root::new).collect())
     }
 
-    /// Answers a request for input that came as the result of a call.
+    /// Answers a request for input that the server sent as the result of a call.
     pub(super) async fn answer(&self, request: InputRequest) -> Result<Value, ErrorData> {
-        let unserialisable = |_| refusal("the answer cannot be written as JSON");
+        let serialisation_error = |_| refusal("the answer cannot be written as JSON");
         match request {
             InputRequest::Elicitation(request) => {
-                serde_json::to_value(self.elicit(request.params).await).map_err(unserialisable)
+                serde_json::to_value(self.elicit(request.params).await).map_err(serialisation_error)
             }
             InputRequest::CreateMessage(request) => {
-                let parameters = serde_json::to_value(request.params).map_err(unserialisable)?;
+                let parameters = serde_json::to_value(request.params).map_err(serialisation_error)?;
                 self.infer(parameters).await
             }
-            InputRequest::ListRoots(_) => serde_json::to_value(self.roots()).map_err(unserialisable),
+            InputRequest::ListRoots(_) => serde_json::to_value(self.roots()).map_err(serialisation_error),
             _ => Err(refusal("the client does not answer this request")),
         }
     }
 }
 
+/// Returns the error for a request that the client does not answer.
 fn refusal(why: &str) -> ErrorData {
     ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None)
 }

@@ -9,30 +9,32 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use super::exchange::{Exchange, RequestError};
 use super::handle_schema::{returns_handle, takes_handle};
+use super::request::{RequestError, RequestOptions};
 use crate::config::ServerConfig;
 use crate::failure::quoted;
 use crate::value::Redaction;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX, MCP_LIST_WALL_MAX, MCP_PAGES_MAX, MCP_TOOLS_MAX};
 use toolwit_core::{ToolContext, ToolDefinition, ToolId, UntrustedSchemas};
 
-/// The maximum length of the name of a tool, in bytes.
+/// The maximum length of a tool's name at the server, in bytes.
 const REMOTE_NAME_BYTES_MAX: usize = 128;
 
-/// The maximum number of invalid tools that a list names.
+/// The maximum number of invalid tools that a [`Listing`] reports.
 const WITHHELD_MAX: usize = 100;
 
-/// The time for which a list is used if the server neither declares a time to live nor reports changes.
+/// The time after which a list is read again if the server neither declares a time to live nor reports changes.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);
 
-/// The range to which the time to live that a server declares is clamped.
+/// The shortest time to live of a list. A shorter declared time is raised to this time.
 const TTL_MIN: Duration = Duration::from_secs(1);
+
+/// The longest time to live of a list. A longer declared time is lowered to this time.
 const TTL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Keywords that are removed from schemas, because they do not restrict arguments, or are too expensive to check. The
-/// server checks the arguments itself.
-const UNCHECKED_KEYWORDS: [&str; 7] = [
+/// Keywords that are removed from schemas, because they do not restrict arguments or are too expensive to check. The
+/// client does not need them: the server checks the arguments, too.
+const REMOVED_KEYWORDS: [&str; 7] = [
     "$id",
     "id",
     "$anchor",
@@ -42,11 +44,11 @@ const UNCHECKED_KEYWORDS: [&str; 7] = [
     "unevaluatedItems",
 ];
 
-/// The tools of a server at one time.
+/// The tools of a server, from one reading of its list.
 pub(crate) struct Listing {
     pub(crate) tools: Vec<ListedTool>,
     /// The tools and the configured handles that cannot be used, with the reasons.
-    pub(crate) withheld: Vec<WithheldEntry>,
+    pub(crate) withheld: Vec<WithheldItem>,
     /// When the list must be read again. `None` if the server declares no time to live, and reports changes instead.
     pub(super) fresh_until: Option<Instant>,
 }
@@ -59,18 +61,17 @@ pub(crate) struct ListedTool {
     pub(crate) definition: ToolDefinition,
 }
 
-/// An entry of the list that is not used: a tool that is invalid, all tools beyond a limit, or a configured handle
-/// without entities.
+/// An invalid tool, all tools that were not read because of a limit, or a configured handle without entities.
 #[derive(Clone, Debug)]
-pub(crate) struct WithheldEntry {
+pub(crate) struct WithheldItem {
+    /// The name of the tool, `all others`, or `handle NAME`.
     pub(crate) name: String,
     pub(crate) reason: String,
 }
 
 impl Listing {
-    /// Creates the list of some tools.
     #[cfg(test)]
-    pub(crate) fn of(tools: Vec<ListedTool>) -> Self {
+    pub(crate) fn from_tools(tools: Vec<ListedTool>) -> Self {
         Self {
             tools,
             withheld: Vec::new(),
@@ -83,30 +84,31 @@ impl Listing {
     }
 }
 
-/// Reads the list of tools, page by page, within limits.
+/// Reads the list of tools, page by page. The time, the pages and the tools are limited.
 ///
 /// # Errors
-/// If a request fails or takes too long, or an answer is not a list of tools.
+/// If a request fails, an answer is not a list of tools, or all requests together take longer than
+/// [`MCP_LIST_WALL_MAX`].
 pub(super) async fn list_tools(
     connection: &Connection,
     config: &Arc<ServerConfig>,
     context: &ToolContext,
 ) -> Result<Listing, RequestError> {
     let pages = tokio::time::timeout(MCP_LIST_WALL_MAX, read_pages(connection, context)).await;
-    let Pages { tools, ttl, notes } = pages.map_err(|_| RequestError::Timeout(MCP_LIST_WALL_MAX))??;
+    let Pages { tools, ttl, omissions } = pages.map_err(|_| RequestError::Timeout(MCP_LIST_WALL_MAX))??;
     let (config, handles) = (config.clone(), config.handles.clone());
     let redaction = connection.redaction().clone();
-    let validation = tokio::task::spawn_blocking(move || validate(tools, &config, &redaction)).await;
+    let validation = tokio::task::spawn_blocking(move || validate_tools(tools, &config, &redaction)).await;
     let (tools, mut withheld) = validation.map_err(|_| RequestError::Unexpected)?;
-    withheld.extend(notes);
-    withheld.extend(unused_handles(&tools, &handles));
+    withheld.extend(omissions);
+    withheld.extend(unusable_handles(&tools, &handles));
     let ttl = ttl.map(|ttl| ttl.clamp(TTL_MIN, TTL_MAX));
     let ttl = ttl.or((!connection.reports_changes()).then_some(DEFAULT_TTL));
-    for entry in &withheld {
+    for item in &withheld {
         tracing::warn!(
             server = connection.server,
-            tool = entry.name,
-            reason = entry.reason,
+            tool = item.name,
+            reason = item.reason,
             "a tool is withheld"
         );
     }
@@ -118,30 +120,31 @@ pub(super) async fn list_tools(
 }
 
 /// Returns the configured handles that cannot become entities, with the reasons.
-fn unused_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldEntry> {
-    let unused = handles.iter().filter_map(|handle| {
+fn unusable_handles(tools: &[ListedTool], handles: &[String]) -> Vec<WithheldItem> {
+    let unusable = handles.iter().filter_map(|handle| {
         let reason = if !tools.iter().any(|tool| returns_handle(&tool.definition, handle)) {
-            "no tool returns it, by its output schema"
+            "no tool returns it: no output schema declares it as a string"
         } else if !tools.iter().any(|tool| takes_handle(&tool.definition, handle)) {
-            "no tool takes it as a required string"
+            "no tool takes it: no input schema requires it as a string"
         } else {
             return None;
         };
-        Some(WithheldEntry {
+        Some(WithheldItem {
             name: format!("handle {}", quoted(handle)),
             reason: reason.to_owned(),
         })
     });
-    unused.collect()
+    unusable.collect()
 }
 
-/// The pages of a list.
+/// The tools of all pages of a list.
 #[derive(Default)]
 struct Pages {
     tools: Vec<Tool>,
+    /// The first time to live that a page declares.
     ttl: Option<Duration>,
     /// The reasons why further tools of the list were not read.
-    notes: Vec<WithheldEntry>,
+    omissions: Vec<WithheldItem>,
 }
 
 async fn read_pages(connection: &Connection, context: &ToolContext) -> Result<Pages, RequestError> {
@@ -149,17 +152,17 @@ async fn read_pages(connection: &Connection, context: &ToolContext) -> Result<Pa
     if !connection.has_tools() {
         return Ok(pages);
     }
-    let exchange = Exchange {
+    let options = RequestOptions {
         context,
         meta: Map::new(),
         idle_max: MCP_LIST_WALL_MAX,
         wall_max: MCP_LIST_WALL_MAX,
     };
-    let (mut cursor, mut cursors) = (None, HashSet::new());
+    let (mut cursor, mut earlier_cursors) = (None, HashSet::new());
     for _ in 0..MCP_PAGES_MAX {
         let parameters = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(parameters));
-        let ServerResult::ListToolsResult(page) = connection.request(request, &exchange).await? else {
+        let ServerResult::ListToolsResult(page) = connection.request(request, &options).await? else {
             return Err(RequestError::Unexpected);
         };
         if pages.ttl.is_none() {
@@ -169,51 +172,56 @@ async fn read_pages(connection: &Connection, context: &ToolContext) -> Result<Pa
         let excess = page.tools.len().saturating_sub(remaining);
         pages.tools.extend(page.tools.into_iter().take(remaining));
         if excess > 0 {
-            pages.add_note(format!("the server lists more than {MCP_TOOLS_MAX} tools"));
+            pages.add_omission(format!("the server lists more than {MCP_TOOLS_MAX} tools"));
             return Ok(pages);
         }
         match page.next_cursor.filter(|next| !next.is_empty()) {
             None => return Ok(pages),
-            Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
+            Some(next) if earlier_cursors.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
-                pages.add_note("the pages of the list repeat themselves".to_owned());
+                pages.add_omission("the pages of the list repeat".to_owned());
                 return Ok(pages);
             }
         }
     }
-    pages.add_note(format!("the list has more than {MCP_PAGES_MAX} pages"));
+    pages.add_omission(format!("the list has more than {MCP_PAGES_MAX} pages"));
     Ok(pages)
 }
 
 impl Pages {
-    fn add_note(&mut self, reason: String) {
+    /// Adds the reason why the tools after those in `tools` were not read.
+    fn add_omission(&mut self, reason: String) {
         let name = "all others".to_owned();
-        self.notes.push(WithheldEntry { name, reason });
+        self.omissions.push(WithheldItem { name, reason });
     }
 }
 
-/// Applies the configured filter, and checks the names and schemas of the remaining tools. Blocks the thread while it
-/// compiles schemas.
-fn validate(listed: Vec<Tool>, config: &ServerConfig, redaction: &Redaction) -> (Vec<ListedTool>, Vec<WithheldEntry>) {
+/// Checks the names and schemas of the tools that the configured filter accepts. Blocks the thread while it compiles
+/// schemas.
+fn validate_tools(
+    listed: Vec<Tool>,
+    config: &ServerConfig,
+    redaction: &Redaction,
+) -> (Vec<ListedTool>, Vec<WithheldItem>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
-    // The limits on schemas are those for the dynamic tools of one component. So they apply to each group of
-    // `DYNAMIC_TOOLS_MAX` tools.
+    // The limits of one `UntrustedSchemas` suit the dynamic tools of a component, of which there are at most
+    // `DYNAMIC_TOOLS_MAX`. A server can have more tools, so each group of this size has its own limits.
     for group in listed.chunks(DYNAMIC_TOOLS_MAX) {
         let mut schemas = UntrustedSchemas::default();
         for tool in group {
             if !config.tools.accepts(&tool.name) {
                 continue;
             }
-            let outcome = match check_name(&tool.name) {
+            let validated = match check_name(&tool.name) {
                 Ok(()) if !names.insert(tool.name.clone()) => Err("another tool has the same name".to_owned()),
                 Ok(()) if redaction.applies_to(&tool.name) => Err("its name contains a secret".to_owned()),
-                Ok(()) => read_tool(tool, config, redaction, &mut schemas),
+                Ok(()) => validate_tool(tool, config, redaction, &mut schemas),
                 Err(why) => Err(why),
             };
-            match outcome {
+            match validated {
                 Ok(tool) => tools.push(tool),
-                Err(reason) if withheld.len() < WITHHELD_MAX => withheld.push(WithheldEntry {
+                Err(reason) if withheld.len() < WITHHELD_MAX => withheld.push(WithheldItem {
                     name: redaction.quoted(&tool.name),
                     reason,
                 }),
@@ -239,8 +247,8 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Creates the definition of a tool. The error is the reason why the tool cannot be used.
-fn read_tool(
+/// Checks the schemas of a tool, and creates its definition. The error is the reason why the tool cannot be used.
+fn validate_tool(
     tool: &Tool,
     config: &ServerConfig,
     redaction: &Redaction,
@@ -248,7 +256,7 @@ fn read_tool(
 ) -> Result<ListedTool, String> {
     let mut read_schema = |schema: &Map<String, Value>| {
         let mut schema = Value::Object(schema.clone());
-        remove_unchecked_keywords(&mut schema);
+        remove_keywords(&mut schema);
         redaction.redact_value(&mut schema);
         schemas.read(&schema.to_string())
     };
@@ -258,7 +266,7 @@ fn read_tool(
         None if input.get("type").is_none() => input["type"] = json!("object"),
         _ => return Err("its input schema must have `\"type\": \"object\"`".to_owned()),
     }
-    // Results are not checked against the output schema, so a schema that cannot be used is left out.
+    // Results are not checked against the output schema, so an invalid output schema is left out.
     let output = tool
         .output_schema
         .as_deref()
@@ -268,8 +276,8 @@ fn read_tool(
         .as_deref()
         .or(tool.title.as_deref())
         .unwrap_or_default();
-    // A longer description was cut when the message was read, possibly inside a secret.
-    let description = redaction.without_cut_end(description);
+    // `transport::message` cuts a description that is too long. The cut can be inside a secret.
+    let description = redaction.without_partial_secret_at_end(description);
     let description = redaction.beginning(description.trim(), DESCRIPTION_CHARS_MAX);
     let id = ToolId::from_text(&format!("mcp:{}#{}", config.name, tool.name));
     let mut definition = ToolDefinition::new(id, tool.name.as_ref(), description, input)
@@ -281,15 +289,15 @@ fn read_tool(
     })
 }
 
-/// Removes the keywords that are not checked.
-fn remove_unchecked_keywords(schema: &mut Value) {
+/// Removes the [`REMOVED_KEYWORDS`] from a schema and its subschemas.
+fn remove_keywords(schema: &mut Value) {
     match schema {
-        Value::Array(items) => items.iter_mut().for_each(remove_unchecked_keywords),
+        Value::Array(items) => items.iter_mut().for_each(remove_keywords),
         Value::Object(fields) => {
-            // In a map of schemas, such as `dependentSchemas`, `id` can be the name of a property. Its value is then
-            // not a string.
+            // In a map of schemas, such as `dependentSchemas`, `id` can be the name of a property. The value of `id` is
+            // then a schema, not a string.
             fields.retain(|name, field| {
-                !UNCHECKED_KEYWORDS.contains(&name.as_str()) || (name == "id" && !field.is_string())
+                !REMOVED_KEYWORDS.contains(&name.as_str()) || (name == "id" && !field.is_string())
             });
             for (name, field) in fields.iter_mut() {
                 match field {
@@ -299,10 +307,10 @@ fn remove_unchecked_keywords(schema: &mut Value) {
                             "properties" | "$defs" | "definitions" | "patternProperties"
                         ) =>
                     {
-                        members.values_mut().for_each(remove_unchecked_keywords);
+                        members.values_mut().for_each(remove_keywords);
                     }
                     field if !matches!(name.as_str(), "default" | "const" | "enum" | "examples") => {
-                        remove_unchecked_keywords(field);
+                        remove_keywords(field);
                     }
                     _ => {}
                 }

@@ -1,42 +1,45 @@
-//! A server for callers with the same credentials: its connection, and the list of its tools.
+//! The session that callers with the same credentials share: the connection to a server, and the list of its tools.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
 
+use super::backoff::Backoff;
 use super::client_options::ClientOptions;
 use super::connection::Connection;
-use super::exchange::RequestError;
 use super::handshake;
-use super::hold_off::HoldOff;
 use super::listing::{self, Listing};
+use super::request::RequestError;
 use super::single_flight::SingleFlight;
 use crate::config::{ServerConfig, ServerEndpoint};
 use crate::failure::{login_required, too_slow, unavailable};
 use toolwit_core::{Error, ErrorKind, ToolContext};
 
-/// The number of attempts to connect to a server over HTTP before an error is returned. The server may be restarting.
-const ATTEMPTS_MAX: usize = 3;
+/// The maximum number of attempts to connect to a server over HTTP. The server may be restarting.
+const CONNECT_ATTEMPTS_MAX: usize = 3;
 
-/// The time before the second attempt. It doubles before the third.
+/// The pause before the second attempt to connect. The pause before the third attempt is twice as long.
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(200);
 
-/// The state of a server for callers with the same credentials. The first use connects to the server, and so does the
-/// first use after the connection has ended.
+/// A session with a server, which callers with the same credentials share. Its first use connects to the server, and so
+/// does the first use after the connection has ended.
 pub(crate) struct ServerSession {
     config: Arc<ServerConfig>,
     options: ClientOptions,
     state: Mutex<SessionState>,
+    /// Connects for all waiting callers at once.
     connect_flight: SingleFlight<Result<Arc<Connection>, Error>>,
+    /// Reads the list of tools for all waiting callers at once.
     listing_flight: SingleFlight<Result<Arc<Listing>, Error>>,
 }
 
 #[derive(Default)]
 struct SessionState {
     connection: Option<Arc<Connection>>,
+    /// The list of tools that was read last.
     listing: Option<Arc<Listing>>,
-    hold_off: HoldOff,
+    backoff: Backoff,
 }
 
 impl ServerSession {
@@ -50,7 +53,7 @@ impl ServerSession {
         }
     }
 
-    /// Returns the connection, and connects if there is none.
+    /// Returns the connection. Connects first if there is no connection.
     ///
     /// # Errors
     /// If the server cannot be used. For some time after a failure, the same error is returned without contacting the
@@ -59,7 +62,7 @@ impl ServerSession {
         if let Some(connection) = self.live_connection() {
             return Ok(connection);
         }
-        self.state().hold_off.check()?;
+        self.state().backoff.check()?;
         let (session, context) = (self.clone(), context.clone());
         let server = self.config.name.clone();
         let connect = || async move { session.connect(&context).await };
@@ -68,8 +71,8 @@ impl ServerSession {
             .await
     }
 
-    /// Returns the list of tools, and reads it if there is none, if it may have changed, or if the connection has
-    /// ended.
+    /// Returns the list of tools. Reads it first if it was not read yet, if it may have changed, or if the connection
+    /// has ended.
     ///
     /// # Errors
     /// If the server cannot be used.
@@ -127,16 +130,16 @@ impl ServerSession {
         tracing::info!(server = self.config.name, "an MCP server is contacted");
         let delays = ExponentialBuilder::new()
             .with_min_delay(RETRY_DELAY_MIN)
-            .with_max_times(ATTEMPTS_MAX - 1);
+            .with_max_times(CONNECT_ATTEMPTS_MAX - 1);
         let is_http = matches!(self.config.endpoint, ServerEndpoint::Http(_));
         let connect = || handshake::connect(&self.config, &self.options, context);
-        // A process that does not start will not start a moment later.
-        let outcome = connect
+        // A process that did not start would not start a moment later.
+        let connected = connect
             .retry(delays)
             .when(|error| is_http && error.kind == ErrorKind::Io)
             .await;
         let mut state = self.state();
-        match outcome {
+        match connected {
             Ok(connection) => {
                 tracing::info!(
                     server = self.config.name,
@@ -144,24 +147,25 @@ impl ServerSession {
                     "an MCP server is connected"
                 );
                 let connection = Arc::new(connection);
-                state.hold_off.record_success();
+                state.backoff.record_success();
                 state.connection = Some(connection.clone());
                 Ok(connection)
             }
             Err(error) => {
-                state.hold_off.record_failure(error.clone());
+                state.backoff.record_failure(error.clone());
                 Err(error)
             }
         }
     }
 
     async fn read_listing(self: &Arc<Self>, context: &ToolContext) -> Result<Arc<Listing>, Error> {
-        // The list serves all callers of the session, so reading it does not end when one of them cancels.
+        // All callers of the session use the list. With the context of one caller, its cancellation would end the
+        // reading for all.
         let list_context = ToolContext::new();
         let mut is_retry = false;
         loop {
             let connection = self.connection(context).await?;
-            connection.notices.clear_tools_changed();
+            connection.notifications.clear_tools_changed();
             match listing::list_tools(&connection, &self.config, &list_context).await {
                 Ok(listing) => {
                     let listing = Arc::new(listing);
@@ -173,7 +177,7 @@ impl ServerSession {
                     is_retry = true;
                 }
                 Err(error) => {
-                    connection.notices.mark_tools_changed();
+                    connection.notifications.mark_tools_changed();
                     let why = format!("its tools cannot be listed: {error}");
                     let redact = |error| connection.redaction().redact_error(error);
                     return Err(match error {
@@ -193,7 +197,7 @@ impl ServerSession {
     }
 }
 
-/// Returns the error of a shared task that panicked or was aborted.
+/// Returns the error for the callers of a [`SingleFlight`] whose task panicked or was aborted.
 fn interrupted(server: &str) -> Error {
     unavailable(server, "connecting to it, or listing its tools, was interrupted")
 }

@@ -1,4 +1,4 @@
-//! Work that several callers wait for, and that runs once.
+//! Runs work once for all callers that wait for it at the same time.
 
 use std::future::Future;
 use std::sync::{Mutex, PoisonError};
@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 
-/// Runs work at most once at a time. The work continues in the background if all callers have stopped waiting: a
-/// server that starts too slowly for one search is available to the next search.
+/// Runs work at most once at a time. All callers that wait get the same result. The work continues in the background
+/// if all callers have stopped waiting. So a server that starts too slowly for one caller can be ready for the next.
 pub(super) struct SingleFlight<T: Clone>(Mutex<Option<Shared<BoxFuture<'static, T>>>>);
 
 impl<T: Clone> Default for SingleFlight<T> {
@@ -17,9 +17,9 @@ impl<T: Clone> Default for SingleFlight<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
-    /// Waits for the work that is running, or starts it. If the work panics or is aborted, the result is the value that
-    /// `lost` returns.
-    pub(super) async fn run<F>(&self, start: impl FnOnce() -> F, lost: impl FnOnce() -> T + Send + 'static) -> T
+    /// Waits for the result of the running work. Starts the work if it is not running. If the task of the work panics or
+    /// is aborted, the result is the value that `interrupted` returns.
+    pub(super) async fn run<F>(&self, start: impl FnOnce() -> F, interrupted: impl FnOnce() -> T + Send + 'static) -> T
     where
         F: Future<Output = T> + Send + 'static,
     {
@@ -29,7 +29,9 @@ impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
                 Some(work) => work.clone(),
                 None => {
                     let task = tokio::spawn(start());
-                    let work = async move { task.await.unwrap_or_else(|_| lost()) }.boxed().shared();
+                    let work = async move { task.await.unwrap_or_else(|_| interrupted()) }
+                        .boxed()
+                        .shared();
                     current.insert(work).clone()
                 }
             }
@@ -49,27 +51,27 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_runs_once_and_survives_its_caller() {
+    async fn work_runs_once_and_continues_without_its_first_caller() {
         let flight = Arc::new(SingleFlight::<usize>::default());
-        let (runs, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+        let (run_count, release) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
         let call = || {
-            let (flight, runs, go) = (flight.clone(), runs.clone(), go.clone());
+            let (flight, run_count, release) = (flight.clone(), run_count.clone(), release.clone());
             async move {
                 let work = || async move {
-                    go.notified().await;
-                    runs.fetch_add(1, Ordering::Relaxed) + 1
+                    release.notified().await;
+                    run_count.fetch_add(1, Ordering::Relaxed) + 1
                 };
                 flight.run(work, || 0).await
             }
         };
-        let mut first = Box::pin(call());
-        assert!(futures::poll!(&mut first).is_pending());
-        drop(first);
-        let mut second = Box::pin(call());
-        assert!(futures::poll!(&mut second).is_pending());
-        go.notify_one();
-        assert_eq!(second.await, 1);
-        go.notify_one();
-        assert_eq!(call().await, 2, "it runs again");
+        let mut first_caller = Box::pin(call());
+        assert!(futures::poll!(&mut first_caller).is_pending());
+        drop(first_caller);
+        let mut second_caller = Box::pin(call());
+        assert!(futures::poll!(&mut second_caller).is_pending());
+        release.notify_one();
+        assert_eq!(second_caller.await, 1);
+        release.notify_one();
+        assert_eq!(call().await, 2, "a later call runs the work again");
     }
 }

@@ -1,4 +1,4 @@
-//! The content of a server's answer, as the result of a tool.
+//! Converts the content of a server's answer to the result of a tool.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use toolwit_core::limits::CallLimits;
 use toolwit_core::text::json_len;
 use toolwit_core::{Artifact, Error, ErrorKind, ExceededLimit, Phase, ToolError, ToolResult};
 
-/// The content of a result: texts and artifacts, in the order in which they arrived.
+/// The content of a result: texts and artifacts, each in the order of the server's answer.
 pub(super) struct ResultContent<'r> {
     texts: Vec<String>,
     artifacts: Vec<Artifact>,
@@ -25,7 +25,8 @@ impl<'r> ResultContent<'r> {
         }
     }
 
-    /// Adds a block. The text of a binary block only describes its data, which the model cannot read.
+    /// Adds a block of content. The model cannot read binary data, so the text for an image or audio block only states
+    /// the type and the size of the data.
     pub(super) fn add(&mut self, block: ContentBlock) {
         match block {
             ContentBlock::Text(text) => self.texts.push(text.text),
@@ -61,11 +62,11 @@ impl<'r> ResultContent<'r> {
             ResourceContents::BlobResourceContents {
                 uri, mime_type, blob, ..
             } => {
-                let kind = mime_type.as_deref().unwrap_or("application/octet-stream");
+                let media_type = mime_type.as_deref().unwrap_or("application/octet-stream");
                 self.texts.push(format!(
                     "[resource `{}`: {}, {}]",
                     self.redaction.quoted(&uri),
-                    self.redaction.quoted(kind),
+                    self.redaction.quoted(media_type),
                     describe_size(&blob)
                 ));
                 self.artifacts.push(Artifact::new(
@@ -77,8 +78,8 @@ impl<'r> ResultContent<'r> {
         }
     }
 
-    /// Adds an image or a sound. The kind of its artifact is its media type, or `class` if that media type is invalid
-    /// or of another class.
+    /// Adds an image or audio block; `class` is `image` or `audio`. The kind of its artifact is the declared media type
+    /// if that is valid and begins with the class, or else the class alone.
     fn add_binary(&mut self, class: &str, mime_type: &str, data: String) {
         self.texts.push(format!(
             "[{class}: {}, {}]",
@@ -91,14 +92,18 @@ impl<'r> ResultContent<'r> {
         self.artifacts.push(Artifact::new(kind, json!({"data": data})));
     }
 
-    /// Returns the result, without secrets. A failed result has no structured value.
+    /// Creates the result, without secrets. The result of a failed call has no structured value.
     ///
     /// # Errors
     /// [`ErrorKind::ResultBytes`] if the text, the value or the artifacts are too large.
-    pub(super) fn into_result(self, structured: Option<Value>, is_error: bool) -> Result<ToolResult, ToolError> {
+    pub(super) fn into_result(
+        self,
+        structured_content: Option<Value>,
+        is_error: bool,
+    ) -> Result<ToolResult, ToolError> {
         let redaction = self.redaction;
         let text = redaction.redact_text(join_lines(self.texts));
-        let structured = structured.map(|mut value| {
+        let structured_content = structured_content.map(|mut value| {
             redaction.redact_value(&mut value);
             value
         });
@@ -110,8 +115,8 @@ impl<'r> ResultContent<'r> {
                 artifact
             })
             .collect();
-        check_size(&text, structured.as_ref(), &artifacts)?;
-        let mut result = match (is_error, structured) {
+        check_size(&text, structured_content.as_ref(), &artifacts)?;
+        let mut result = match (is_error, structured_content) {
             (true, _) => ToolResult::error(text),
             (false, Some(value)) => {
                 let mut result = ToolResult::value(value);
@@ -127,7 +132,7 @@ impl<'r> ResultContent<'r> {
     }
 }
 
-/// Joins texts as lines. A single text, which may be large, is not copied.
+/// Joins texts with line breaks. A single text, which may be large, is not copied.
 fn join_lines(mut texts: Vec<String>) -> String {
     if texts.len() == 1 {
         texts.pop().unwrap_or_default()
@@ -136,27 +141,27 @@ fn join_lines(mut texts: Vec<String>) -> String {
     }
 }
 
-/// Converts the result of a call.
+/// Converts the result that a server returned for a call.
 ///
 /// # Errors
-/// [`ErrorKind::ResultBytes`] if it is too large.
+/// [`ErrorKind::ResultBytes`] if the result is too large.
 pub(super) fn tool_result(call_result: CallToolResult, redaction: &Redaction) -> Result<ToolResult, ToolError> {
     let mut content = ResultContent::new(redaction);
     call_result.content.into_iter().for_each(|block| content.add(block));
     content.into_result(call_result.structured_content, call_result.is_error == Some(true))
 }
 
-fn check_size(text: &str, structured: Option<&Value>, artifacts: &[Artifact]) -> Result<(), ToolError> {
+fn check_size(text: &str, structured_content: Option<&Value>, artifacts: &[Artifact]) -> Result<(), ToolError> {
     let limits = CallLimits::default();
-    let structured = structured.map_or(0, json_len);
-    let artifacts: usize = artifacts.iter().map(|artifact| json_len(&artifact.value)).sum();
+    let value_bytes = structured_content.map_or(0, json_len);
+    let artifact_bytes: usize = artifacts.iter().map(|artifact| json_len(&artifact.value)).sum();
     let sizes = [
         (
             "result_bytes_max",
             limits.result_bytes_max,
-            text.len().max(structured) as u64,
+            text.len().max(value_bytes) as u64,
         ),
-        ("artifact_bytes_max", limits.artifact_bytes_max, artifacts as u64),
+        ("artifact_bytes_max", limits.artifact_bytes_max, artifact_bytes as u64),
     ];
     for (name, max, used) in sizes {
         if used > max {
@@ -175,11 +180,11 @@ fn describe_size(data: &str) -> String {
     format!("{} bytes", data.len() / 4 * 3)
 }
 
-/// Returns the beginning of a server's text as one line, without secrets.
-pub(super) fn line(text: &str, chars_max: usize, redaction: &Redaction) -> String {
+/// Returns the first `chars_max` characters of a server's text as one line, without secrets.
+pub(super) fn one_line(text: &str, chars_max: usize, redaction: &Redaction) -> String {
     let text = redaction.printable(text);
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(chars_max).collect()
+    let words = text.split_whitespace().collect::<Vec<_>>();
+    words.join(" ").chars().take(chars_max).collect()
 }
 
 #[cfg(test)]
@@ -222,22 +227,22 @@ mod tests {
     #[test]
     fn no_part_of_a_secret_is_left_where_a_text_is_cut() {
         let uri = format!("file:///{}hunter22", "x".repeat(485));
-        let content = result(json!({"content": [{"type": "resource_link", "uri": uri, "name": "hunter22"}]})).unwrap();
+        let linked = result(json!({"content": [{"type": "resource_link", "uri": uri, "name": "hunter22"}]})).unwrap();
         assert!(
-            !content.for_llm.contains("hunter") && content.for_llm.contains("[redac"),
+            !linked.for_llm.contains("hunter") && linked.for_llm.contains("[redac"),
             "{}",
-            content.for_llm
+            linked.for_llm
         );
         let redaction = Redaction::default();
         redaction.add("hunter22");
-        assert_eq!(line("a\n hunter22", 7, &redaction), "a [reda");
+        assert_eq!(one_line("a\n hunter22", 7, &redaction), "a [reda");
     }
 
     #[test]
-    fn structured_content_is_the_value_and_an_error_is_an_error() {
-        let content = result(json!({"content": [], "structuredContent": {"a": 1}})).unwrap();
+    fn structured_content_becomes_the_value_and_is_error_is_kept() {
+        let succeeded = result(json!({"content": [], "structuredContent": {"a": 1}})).unwrap();
         assert_eq!(
-            (content.value, content.for_llm.as_str()),
+            (succeeded.value, succeeded.for_llm.as_str()),
             (Some(json!({"a": 1})), r#"{"a":1}"#)
         );
         let failed = result(json!({"content": [{"type": "text", "text": "no"}], "isError": true})).unwrap();

@@ -1,4 +1,4 @@
-//! Failed requests as errors of a tool.
+//! Converts failed requests to results and errors of a tool.
 
 use rmcp::model::ErrorCode;
 
@@ -9,11 +9,12 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolError, ToolResult};
 /// The notice that a call may have taken effect.
 const EFFECT_NOTICE: &str = "it may have taken effect";
 
-/// Returns the outcome of a call whose request failed. An error of the server is a result of the tool: the model can
-/// react to it. Refused arguments and every other failure are errors.
-pub(super) fn failed_outcome(error: RequestError, tool: &str) -> Result<ToolResult, ToolError> {
+/// Returns the result of a call whose request failed. If the server answered with an error, the call has a failed
+/// [`ToolResult`] with this error, to which the model can react. Invalid arguments and all other failures are a
+/// [`ToolError`].
+pub(super) fn failed_call_result(error: RequestError, tool: &str) -> Result<ToolResult, ToolError> {
     if let RequestError::LoginRequired(required, why) = error {
-        return Err(unusable_server(&login_required(required, &why), tool));
+        return Err(unusable_server_error(&login_required(required, &why), tool));
     }
     let (kind, message) = match &error {
         RequestError::Refused(refusal) if refusal.code == ErrorCode::INVALID_PARAMS => {
@@ -40,15 +41,15 @@ pub(super) fn failed_outcome(error: RequestError, tool: &str) -> Result<ToolResu
     ))
 }
 
-/// Returns the error of a call whose server cannot be used. The conversation continues without the server.
-pub(super) fn unusable_server(error: &Error, tool: &str) -> ToolError {
-    let unusable = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, error.message.clone())
+/// Returns the error of a call whose server cannot be used. The model receives it, and the conversation continues.
+pub(super) fn unusable_server_error(error: &Error, tool: &str) -> ToolError {
+    let call_error = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, error.message.clone())
         .with_tool(tool)
         .with_log(error.log.clone())
         .with_source(error.clone());
     ToolError::Model(match &error.suggestion {
-        Some(suggestion) => unusable.with_suggestion(suggestion.clone()),
-        None => unusable,
+        Some(suggestion) => call_error.with_suggestion(suggestion.clone()),
+        None => call_error,
     })
 }
 
@@ -60,11 +61,11 @@ mod tests {
     use super::*;
 
     fn message(error: RequestError) -> String {
-        failed_outcome(error, "t").unwrap_err().report().message.clone()
+        failed_call_result(error, "t").unwrap_err().report().message.clone()
     }
 
     #[test]
-    fn a_call_that_reached_the_server_may_have_taken_effect() {
+    fn the_error_after_a_call_was_sent_warns_of_a_possible_effect() {
         for error in [
             RequestError::Failed("the server cancelled the call: it gave no reason".to_owned()),
             RequestError::Closed("the server closed it".to_owned()),
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_not_processed_has_no_effect() {
+    fn the_error_of_an_unprocessed_call_does_not_mention_an_effect() {
         for error in [
             RequestError::NotProcessed("the request failed: connection refused".to_owned()),
             RequestError::SessionLost,

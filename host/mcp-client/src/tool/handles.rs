@@ -1,4 +1,4 @@
-//! Handles that one tool of a server returns and others take, as entities.
+//! Entities from handles: ids that one tool of a server returns, and that its other tools take as an argument.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -13,12 +13,13 @@ use toolwit_core::{
     ToolResult, entity_tool_names,
 };
 
-/// The tools of a server that one caller can currently use. Those that take a handle become methods of entities.
+/// The tools of a server that one caller can currently use. The tools that take a handle become methods of entities.
+///
+/// The references to the tools are weak, because each tool has a reference to this value.
 #[derive(Default)]
 pub(crate) struct UsableTools(Mutex<Vec<Weak<dyn Tool>>>);
 
 impl UsableTools {
-    /// Replaces the tools.
     pub(crate) fn set(&self, tools: &[Arc<dyn Tool>]) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = tools.iter().map(Arc::downgrade).collect();
     }
@@ -33,30 +34,31 @@ impl UsableTools {
     }
 }
 
-/// A configured handle that a tool returns, and its positions in the result.
+/// A configured handle property that a tool returns, and its positions in the result.
 pub(super) struct ReturnedHandle {
+    /// The name of the property, such as `order_id`.
     property: String,
-    /// Whether the result itself is an object with the handle.
+    /// Whether the result itself is an object with the property.
     is_at_root: bool,
-    /// The properties of the result that are lists of objects with the handle.
+    /// The names of the lists in the result whose items are objects with the property.
     lists: Vec<String>,
 }
 
 impl ReturnedHandle {
-    /// Returns the configured handles that a tool returns.
+    /// Returns the configured handle properties that a tool returns, by its output schema.
     pub(super) fn all_of(definition: &ToolDefinition, configured: &[String]) -> Vec<Self> {
-        let handles = configured.iter().map(|property| Self {
+        let candidates = configured.iter().map(|property| Self {
             property: property.clone(),
             is_at_root: has_root_handle(definition, property),
             lists: handle_lists(definition, property),
         });
-        handles
-            .filter(|handle| handle.is_at_root || !handle.lists.is_empty())
+        candidates
+            .filter(|candidate| candidate.is_at_root || !candidate.lists.is_empty())
             .collect()
     }
 
-    /// Adds the entities of this handle to a result, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`]. The model can pass
-    /// further handles to the tools that take them.
+    /// Adds an entity to a result for each handle in its value, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`]. The model can
+    /// pass the other handles as arguments to the tools that take them.
     pub(super) fn add_entities(&self, result: &mut ToolResult, server: &str, usable_tools: &Arc<UsableTools>) {
         let handles = self.handles_in(result.value.as_ref());
         if handles.is_empty() {
@@ -79,7 +81,7 @@ impl ReturnedHandle {
         }
     }
 
-    /// Returns the distinct handles in the value of a result, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`].
+    /// Returns the distinct valid handles in the value of a result, at most [`ENTITIES_WITH_OWN_TOOLS_MAX`].
     fn handles_in(&self, value: Option<&Value>) -> Vec<String> {
         let Some(value) = value else { return Vec::new() };
         let root = self.is_at_root.then_some(value).into_iter();
@@ -87,7 +89,7 @@ impl ReturnedHandle {
         let mut handles: Vec<String> = Vec::new();
         for object in root.chain(lists.flatten()) {
             let handle = object.get(&self.property).and_then(Value::as_str);
-            let Some(handle) = handle.filter(|handle| is_entity_id(handle)) else {
+            let Some(handle) = handle.filter(|handle| is_valid_entity_id(handle)) else {
                 continue;
             };
             if !handles.iter().any(|earlier| earlier == handle) {
@@ -101,30 +103,30 @@ impl ReturnedHandle {
     }
 }
 
-/// Returns whether a handle can be the id of an entity, which becomes a part of the ids of its tools.
-fn is_entity_id(handle: &str) -> bool {
+/// Returns whether a handle is valid as the id of an entity. The id becomes a part of the ids of the entity's tools.
+fn is_valid_entity_id(handle: &str) -> bool {
     !handle.trim().is_empty()
         && handle.len() <= ENTITY_ID_BYTES_MAX
         && printable(handle) == handle
         && !handle.contains(char::is_control)
 }
 
-/// Returns the prefix of the tool names of a handle's entities: `order` for `order_id`.
+/// Returns the prefix of the tool names of an entity: `order` for the property `order_id`.
 fn entity_prefix(property: &str) -> String {
     let suffixes = ["_id", "_handle", "Id", "Handle"].iter();
     let stem = suffixes
         .filter_map(|suffix| property.strip_suffix(suffix))
         .find(|stem| !stem.is_empty());
-    name_part(stem.unwrap_or(property))
+    tool_name_part(stem.unwrap_or(property))
 }
 
-/// Converts a text to the characters that the name of a tool may have.
-fn name_part(text: &str) -> String {
+/// Converts a text to snake case, with only characters that the name of a tool may have.
+fn tool_name_part(text: &str) -> String {
     let to_name_char = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     snake_case(&text.chars().map(to_name_char).collect::<String>())
 }
 
-/// An object of a server, identified by its handle.
+/// An object of a server, with its handle as its id.
 struct HandleEntity {
     namespace: String,
     prefix: String,
@@ -145,7 +147,8 @@ impl ToolProvider for HandleEntity {
         self.tools.clone()
     }
 
-    /// Uses the newest entity, because a tool becomes another object when a change of its definition is accepted.
+    /// Uses the newest entity. After a change of a tool's definition was accepted, the methods of earlier entities still
+    /// have the earlier [`Tool`], which [`UsableTools`] no longer contains.
     fn rebinding(&self) -> Rebinding {
         Rebinding::Latest
     }
@@ -157,12 +160,13 @@ impl ToolProvider for HandleEntity {
 
 /// A method of an entity: a tool of the server that accepts only the handle of this entity.
 ///
-/// The handle stays an argument, so that guards and approval rules of the tool see the same arguments as without the
-/// entity.
+/// The handle stays an argument. So guards and approval rules see the same arguments for the method as for the tool.
 struct HandleMethod {
     definition: ToolDefinition,
+    /// The tool of the server.
     tool: Arc<dyn Tool>,
     usable_tools: Arc<UsableTools>,
+    /// The name of the argument that takes the handle.
     property: String,
     handle: String,
 }
@@ -170,8 +174,8 @@ struct HandleMethod {
 impl HandleMethod {
     fn new(tool: Arc<dyn Tool>, usable_tools: Arc<UsableTools>, property: &str, handle: &str) -> Self {
         let mut definition = tool.definition().clone();
-        let method = name_part(definition.name());
-        definition.names = entity_tool_names(&entity_prefix(property), handle, &method);
+        let method_name = tool_name_part(definition.name());
+        definition.names = entity_tool_names(&entity_prefix(property), handle, &method_name);
         definition.id = definition.id.bound_to(handle);
         let mut schema = Value::clone(&definition.input_schema);
         if let Some(parameter) = schema
@@ -207,7 +211,7 @@ impl Tool for HandleMethod {
             return Err(ToolError::invalid_arguments(message));
         }
         if !self.usable_tools.contains(&self.tool) {
-            let message = "the server does not offer this tool anymore, or its definition has changed";
+            let message = "the server no longer lists this tool, or its definition has changed";
             let error = Error::new(ErrorKind::ToolUnavailable, Phase::Execute, message);
             return Err(ToolError::Model(error.with_tool(self.definition.name())));
         }

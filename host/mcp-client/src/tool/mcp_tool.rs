@@ -1,4 +1,4 @@
-//! A tool of a server.
+//! A tool of a server, and the connection for its calls.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -9,34 +9,34 @@ use futures::future::BoxFuture;
 use rmcp::model::{ClientRequest, ServerResult};
 
 use super::content::tool_result;
-use super::errors::{failed_outcome, unusable_server};
+use super::errors::{failed_call_result, unusable_server_error};
 use super::handles::{ReturnedHandle, UsableTools};
 use super::meta;
-use crate::session::{Connection, Exchange, ListedTool, RequestError, ServerSession, SessionPool};
+use crate::session::{Connection, ListedTool, RequestError, RequestOptions, ServerSession, SessionPool};
 use toolwit_core::limits::MCP_PROGRESS_WALL_MAX;
 use toolwit_core::{
     Arguments, Error, ErrorKind, InputValidator, Phase, Tool, ToolContext, ToolDefinition, ToolError, ToolResult,
 };
 
-/// The maximum time to list the tools again after a call during which they changed.
+/// The maximum time to list the tools again after a call, if the tools changed during the call.
 const RELIST_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// A tool of a server. A call uses the connection of its caller.
+/// A tool of a server. Each call uses the session of its caller.
 pub(crate) struct McpTool {
     pool: Arc<SessionPool>,
-    /// The name at the server.
+    /// The name of the tool at the server.
     name: String,
     definition: ToolDefinition,
-    /// Compiled at the first call, because a server can have many tools that are not called.
+    /// Created at the first call, because it compiles schemas, and most tools of a server are never called.
     argument_validator: OnceLock<Result<InputValidator, Error>>,
-    handles: Vec<ReturnedHandle>,
+    returned_handles: Vec<ReturnedHandle>,
     usable_tools: Arc<UsableTools>,
 }
 
 impl McpTool {
     pub(crate) fn new(pool: Arc<SessionPool>, listed: &ListedTool, usable_tools: Arc<UsableTools>) -> Self {
         Self {
-            handles: ReturnedHandle::all_of(&listed.definition, &pool.config.handles),
+            returned_handles: ReturnedHandle::all_of(&listed.definition, &pool.config.handles),
             usable_tools,
             pool,
             name: listed.name.clone(),
@@ -66,25 +66,25 @@ impl Tool for McpTool {
         let arguments = self.check_arguments(arguments)?;
         let tool = self.definition.name();
         let name = self.name.clone();
-        let pending_answer = with_connection(&self.pool, tool, context, move |connection, exchange| {
+        let pending_answer = with_connection(&self.pool, tool, context, move |connection, options| {
             let (name, arguments) = (name.clone(), arguments.clone());
-            async move { connection.call_tool(&name, arguments, exchange).await }.boxed()
+            async move { connection.call_tool(&name, arguments, options).await }.boxed()
         });
         let (answer, connection, session) = pending_answer.await?;
         let mut result = match answer {
             Ok(ServerResult::CallToolResult(call_result)) => tool_result(call_result, connection.redaction()),
-            Ok(_) => failed_outcome(RequestError::Unexpected, tool),
-            Err(error) => failed_outcome(error, tool),
+            Ok(_) => failed_call_result(RequestError::Unexpected, tool),
+            Err(error) => failed_call_result(error, tool),
         };
         if connection.have_tools_changed() {
-            // The call may have added tools that the model needs next. If listing them takes too long, the next
-            // turn adds them.
+            // The call may have added tools that the model needs next. If the listing takes too long, it continues in
+            // the background, and a later turn adds the tools.
             drop(tokio::time::timeout(RELIST_WALL_MAX, session.listing(context)).await);
         }
         if let Ok(result) = &mut result
             && !result.is_error()
         {
-            for handle in &self.handles {
+            for handle in &self.returned_handles {
                 handle.add_entities(result, &self.pool.config.name, &self.usable_tools);
             }
         }
@@ -92,39 +92,39 @@ impl Tool for McpTool {
     }
 }
 
-/// The answer of a server, with the connection and the session on which it arrived.
+/// The answer to a request or the failure of the request, with the connection and the session that sent it.
 pub(super) type CallAnswer<T> = (Result<T, RequestError>, Arc<Connection>, Arc<ServerSession>);
 
-/// Sends a request on the connection of a caller. If the server has ended the session, the request was not processed.
-/// It is then sent once more in a new session.
+/// Connects for a caller if necessary, and sends a request. If the server has ended the session, it did not process the
+/// request, so the request is sent once more in a new session.
 ///
 /// # Errors
-/// If there is no connection: the server cannot be used, or the caller cancels. The failure of a sent request is a part
-/// of the answer.
+/// If there is no connection, because the server cannot be used or the caller cancels. The failure of a sent request is
+/// in the [`CallAnswer`].
 pub(super) async fn with_connection<T>(
     pool: &Arc<SessionPool>,
     tool: &str,
     context: &ToolContext,
-    send: impl for<'a> Fn(&'a Connection, &'a Exchange<'a>) -> BoxFuture<'a, Result<T, RequestError>> + Send + Sync,
+    send: impl for<'a> Fn(&'a Connection, &'a RequestOptions<'a>) -> BoxFuture<'a, Result<T, RequestError>> + Send + Sync,
 ) -> Result<CallAnswer<T>, ToolError> {
-    let session = pool.of(context);
+    let session = pool.session_of(context);
     let mut is_retry = false;
     loop {
         let connection = tokio::select! {
             biased;
-            () = context.cancel().cancelled() => {
+            () = context.cancel_token().cancelled() => {
                 let message = "the call was cancelled before it reached the server";
                 return Err(ToolError::Model(Error::new(ErrorKind::Cancelled, Phase::Execute, message).with_tool(tool)));
             }
-            connection = session.connection(context) => connection.map_err(|error| unusable_server(&error, tool))?,
+            connection = session.connection(context) => connection.map_err(|error| unusable_server_error(&error, tool))?,
         };
-        let exchange = Exchange {
+        let options = RequestOptions {
             context,
-            meta: meta::outgoing(pool, &connection, context),
+            meta: meta::request_meta(pool, &connection, context),
             idle_max: pool.config.timeout,
             wall_max: MCP_PROGRESS_WALL_MAX,
         };
-        let answer = send(&connection, &exchange).await;
+        let answer = send(&connection, &options).await;
         match &answer {
             Err(RequestError::SessionLost) if !is_retry => {
                 session.drop_connection(&connection);
@@ -138,11 +138,11 @@ pub(super) async fn with_connection<T>(
     }
 }
 
-/// Sends one request.
-pub(super) fn send<'a>(
+/// Sends one request, as the `send` function of [`with_connection`].
+pub(super) fn send_request<'a>(
     connection: &'a Connection,
     request: ClientRequest,
-    exchange: &'a Exchange<'a>,
+    options: &'a RequestOptions<'a>,
 ) -> BoxFuture<'a, Result<ServerResult, RequestError>> {
-    connection.request(request, exchange).boxed()
+    connection.request(request, options).boxed()
 }

@@ -1,19 +1,19 @@
-//! The values of the caller's context that a server receives.
+//! The values of the caller's context that a server receives as `_meta`.
 
 use serde_json::{Map, Value};
 
 use crate::session::{Connection, SessionPool};
 use toolwit_core::ToolContext;
 
-/// Prefixes of keys that belong to the protocol.
+/// The prefixes of keys that the protocol reserves.
 const RESERVED_PREFIXES: [&str; 3] = ["io.modelcontextprotocol/", "modelcontextprotocol", "mcp."];
 
-/// The only key of the protocol without a prefix.
+/// The only reserved key without a prefix.
 const PROGRESS_TOKEN: &str = "progressToken";
 
-/// Returns the values that a server receives as `_meta`. The keys of the protocol, the keys of
-/// credentials and values with secrets are removed, even if the configured filter allows them.
-pub(super) fn outgoing(pool: &SessionPool, connection: &Connection, context: &ToolContext) -> Map<String, Value> {
+/// Returns the context values that a server receives as `_meta` of a request. Reserved keys, the keys of credentials and
+/// values with secrets are removed, even if the configured filter allows them.
+pub(super) fn request_meta(pool: &SessionPool, connection: &Connection, context: &ToolContext) -> Map<String, Value> {
     let mut meta = pool.config.meta.outgoing(context);
     let credentials = pool.credential_keys();
     let is_reserved =

@@ -1,4 +1,4 @@
-//! The pages of the lists of resources and prompts, as the model reads them.
+//! The paging of the tools that list resources and prompts.
 
 use rmcp::model::PaginatedRequestParams;
 use serde_json::{Value, json};
@@ -14,18 +14,18 @@ pub(super) fn page_schema() -> Value {
     })
 }
 
-/// Returns the parameters of the request for the page that the arguments of a call select.
-pub(super) fn page_of(arguments: &Arguments) -> PaginatedRequestParams {
+/// Returns the request parameters for the page that the arguments of a call select.
+pub(super) fn page_parameters(arguments: &Arguments) -> PaginatedRequestParams {
     let cursor = arguments.get("cursor").and_then(Value::as_str);
     PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned))
 }
 
-/// Adds the cursor of the next page to a page, and a note if items were left out that no later page shows.
-pub(super) fn add_continuation(page: &mut Value, next_cursor: Option<String>, is_cut: bool) {
+/// Adds the cursor of the next page to a page. If `has_omissions`, adds a note that no page shows some of the items.
+pub(super) fn add_continuation(page: &mut Value, next_cursor: Option<String>, has_omissions: bool) {
     if let Some(cursor) = next_cursor {
         page["next_cursor"] = json!(cursor);
     }
-    if is_cut {
-        page["note"] = json!("the server has more than this list can show");
+    if has_omissions {
+        page["note"] = json!("some items of the server are not shown, because the list is too long");
     }
 }

@@ -9,21 +9,21 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::content::{ResultContent, line};
-use super::errors::failed_outcome;
-use super::mcp_tool::{send, with_connection};
-use super::page::{add_continuation, page_of, page_schema};
-use crate::session::{Connection, Exchange, RequestError, SessionPool};
+use super::content::{ResultContent, one_line};
+use super::errors::failed_call_result;
+use super::mcp_tool::{send_request, with_connection};
+use super::page::{add_continuation, page_parameters, page_schema};
+use crate::session::{Connection, RequestError, RequestOptions, SessionPool};
 use toolwit_core::limits::MCP_LISTED_MAX;
 use toolwit_core::{Error, NativeTool, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 
-/// The maximum length of a description in a list, in characters.
+/// The maximum length of a description in the list for the model, in characters.
 const LISTED_DESCRIPTION_CHARS_MAX: usize = 200;
 
 /// Returns the tools that list and read the resources of a server.
 ///
 /// # Errors
-/// Never, as long as the schemas here are valid.
+/// If a schema in this function is invalid. The schemas are constant and valid, so this does not occur.
 pub(crate) fn resource_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
     let server = &pool.config.name;
     let id = |function: &str| ToolId::from_text(&format!("mcp:{server}/resources#{function}"));
@@ -47,7 +47,7 @@ pub(crate) fn resource_tools(pool: &Arc<SessionPool>) -> Result<Vec<Arc<dyn Tool
     let (list_pool, list_name) = (pool.clone(), Arc::<str>::from(list.name()));
     let list = NativeTool::from_definition(list, move |arguments, context| {
         let (pool, tool) = (list_pool.clone(), list_name.clone());
-        async move { list_resources(&pool, &tool, page_of(&arguments), &context).await }
+        async move { list_resources(&pool, &tool, page_parameters(&arguments), &context).await }
     })?;
     let (read_pool, read_name) = (pool.clone(), Arc::<str>::from(read.name()));
     let read = NativeTool::from_definition(read, move |arguments, context| {
@@ -66,19 +66,19 @@ async fn list_resources(
     page: PaginatedRequestParams,
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
-    let pending_answer = with_connection(pool, tool, context, move |connection, exchange| {
-        list_pages(connection, exchange, page.clone()).boxed()
+    let pending_answer = with_connection(pool, tool, context, move |connection, options| {
+        request_lists(connection, options, page.clone()).boxed()
     });
     let (answer, connection, _) = pending_answer.await?;
     let (resources, templates) = match answer {
         Ok((ServerResult::ListResourcesResult(list), templates)) => (list, templates),
-        Ok(_) => return failed_outcome(RequestError::Unexpected, tool),
-        Err(error) => return failed_outcome(error, tool),
+        Ok(_) => return failed_call_result(RequestError::Unexpected, tool),
+        Err(error) => return failed_call_result(error, tool),
     };
     let redaction = connection.redaction();
-    let mut is_cut = resources.resources.len() > MCP_LISTED_MAX;
+    let mut has_omissions = resources.resources.len() > MCP_LISTED_MAX;
     let short_description = |description: Option<String>| {
-        line(
+        one_line(
             &description.unwrap_or_default(),
             LISTED_DESCRIPTION_CHARS_MAX,
             redaction,
@@ -92,32 +92,32 @@ async fn list_resources(
         Some(ServerResult::ListResourceTemplatesResult(list)) => (list.resource_templates, list.next_cursor.is_some()),
         _ => (Vec::new(), false),
     };
-    is_cut |= has_more_templates || templates.len() > MCP_LISTED_MAX;
+    has_omissions |= has_more_templates || templates.len() > MCP_LISTED_MAX;
     let templates = templates.into_iter().take(MCP_LISTED_MAX).map(|template| {
         json!({"uri_template": template.uri_template, "name": template.name, "description": short_description(template.description)})
     });
     let mut value = json!({"resources": items, "templates": templates.collect::<Vec<_>>()});
-    add_continuation(&mut value, resources.next_cursor, is_cut);
+    add_continuation(&mut value, resources.next_cursor, has_omissions);
     ResultContent::new(redaction).into_result(Some(value), false)
 }
 
-/// Requests a page of the resources. With the first page, it also requests the first page of the resource templates.
-/// The templates are `None` for a later page, and if the request for them fails.
-async fn list_pages(
+/// Requests a page of the list of resources. With the first page, also requests the first page of the list of resource
+/// templates. The templates are `None` with a later page, and if the request for them fails.
+async fn request_lists(
     connection: &Connection,
-    exchange: &Exchange<'_>,
+    options: &RequestOptions<'_>,
     page: PaginatedRequestParams,
 ) -> Result<(ServerResult, Option<ServerResult>), RequestError> {
     let is_first = page.cursor.is_none();
     let request = ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page));
-    let resources = connection.request(request, exchange).await?;
+    let resources = connection.request(request, options).await?;
     if !is_first {
         return Ok((resources, None));
     }
     let page = PaginatedRequestParams::default();
     let request = ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(page));
     // Some servers do not support templates.
-    let templates = connection.request(request, exchange).await.ok();
+    let templates = connection.request(request, options).await.ok();
     Ok((resources, templates))
 }
 
@@ -128,20 +128,21 @@ async fn read_resource(
     context: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     let parameters = ReadResourceRequestParams::new(uri);
-    let pending_answer = with_connection(pool, tool, context, move |connection, exchange| {
+    let pending_answer = with_connection(pool, tool, context, move |connection, options| {
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(parameters.clone()));
-        send(connection, request, exchange)
+        send_request(connection, request, options)
     });
     let (answer, connection, _) = pending_answer.await?;
     match answer {
-        Ok(ServerResult::ReadResourceResult(read)) => {
+        Ok(ServerResult::ReadResourceResult(resource)) => {
             let mut content = ResultContent::new(connection.redaction());
-            read.contents
+            resource
+                .contents
                 .into_iter()
-                .for_each(|resource| content.add_resource(resource));
+                .for_each(|contents| content.add_resource(contents));
             content.into_result(None, false)
         }
-        Ok(_) => failed_outcome(RequestError::Unexpected, tool),
-        Err(error) => failed_outcome(error, tool),
+        Ok(_) => failed_call_result(RequestError::Unexpected, tool),
+        Err(error) => failed_call_result(error, tool),
     }
 }

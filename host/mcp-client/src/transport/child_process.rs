@@ -22,35 +22,39 @@ use super::program;
 use super::request_limit::RequestLimit;
 use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
 
-/// The maximum number of messages that are queued for a server that does not read its input.
+/// The maximum number of messages in the queue for a server that does not read its input.
 const UNREAD_MESSAGES_MAX: usize = 256;
 
-/// The maximum number of lines that are not messages. Beyond it, the connection ends. Some servers print a banner.
+/// The maximum number of lines that are not messages, after which the connection ends. The limit is not 0, because some
+/// servers print a banner.
 const STRAY_LINES_MAX: usize = 1_000;
 
-/// The time that a server has to end after its input was closed, and again after the signal to terminate.
-const END_WALL_MAX: Duration = Duration::from_secs(2);
+/// The time in which a process must exit after its input was closed, and again after the signal SIGTERM.
+const EXIT_WALL_MAX: Duration = Duration::from_secs(2);
 
-/// A process to start.
+/// The program, arguments, environment and directory of a process to start.
 pub(crate) struct ProcessCommand {
     pub(crate) program: String,
     pub(crate) arguments: Vec<Zeroizing<String>>,
     /// The complete environment of the process.
     pub(crate) variables: Vec<(String, Zeroizing<String>)>,
+    /// The working directory. `None` for the directory of this process.
     pub(crate) directory: Option<PathBuf>,
 }
 
 /// A connection to a child process by its standard input and output. Dropping it ends the process.
 pub(crate) struct ChildTransport {
     output: LineReader<ChildStdout>,
+    /// The queue of the messages that [`write_messages`] writes to the input of the process.
     input: mpsc::Sender<Vec<u8>>,
     diagnostics: Diagnostics,
+    /// The number of lines that were not messages.
     stray_lines: usize,
-    requests: RequestLimit,
+    request_limit: RequestLimit,
     /// Whether an answer was dropped because the server does not read its input.
     has_dropped_answer: bool,
-    /// Ends the connection when the transport is dropped.
-    _end: DropGuard,
+    /// Ends the tasks of the connection when the transport is dropped.
+    _end_on_drop: DropGuard,
 }
 
 /// The reason why a message could not be sent.
@@ -58,8 +62,9 @@ pub(crate) struct ChildTransport {
 pub(crate) enum SendError {
     #[error("the message cannot be written as JSON")]
     NotJson,
+    /// The queue of messages is full.
     #[error("the server does not read its input")]
-    Unread,
+    QueueFull,
     #[error("the server has closed its input")]
     Closed,
 }
@@ -87,7 +92,7 @@ impl ChildTransport {
         if let Some(directory) = &process.directory {
             command.current_dir(directory);
         }
-        // A process group of its own, so that the children of a runner such as `npx` end with the runner.
+        // The process leads a new process group, so that the children of a runner such as `npx` end with the runner.
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command
@@ -97,19 +102,19 @@ impl ChildTransport {
         else {
             return Err("its standard streams are missing".to_owned());
         };
-        let (input, messages) = mpsc::channel(UNREAD_MESSAGES_MAX);
-        let end = CancellationToken::new();
-        tokio::spawn(write_messages(stdin, messages, end.clone()));
+        let (input, queued_messages) = mpsc::channel(UNREAD_MESSAGES_MAX);
+        let connection_end = CancellationToken::new();
+        tokio::spawn(write_messages(stdin, queued_messages, connection_end.clone()));
         tokio::spawn(read_stderr(stderr, diagnostics.clone()));
-        tokio::spawn(ProcessGroup::of(child).supervise(end.clone(), diagnostics.clone()));
+        tokio::spawn(ProcessGroup::new(child).supervise(connection_end.clone(), diagnostics.clone()));
         Ok(Self {
             output: LineReader::new(stdout, MCP_MESSAGE_BYTES_MAX),
             input,
             diagnostics,
             stray_lines: 0,
-            requests: RequestLimit::default(),
+            request_limit: RequestLimit::default(),
             has_dropped_answer: false,
-            _end: end.drop_guard(),
+            _end_on_drop: connection_end.drop_guard(),
         })
     }
 }
@@ -127,22 +132,23 @@ impl Transport<RoleClient> for ChildTransport {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let line = serde_json::to_vec(&item).map_err(|_| SendError::NotJson);
         let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
-        let sent = line.and_then(|mut line| {
+        let queued = line.and_then(|mut line| {
             line.push(b'\n');
             self.input.try_send(line).map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => SendError::Unread,
+                mpsc::error::TrySendError::Full(_) => SendError::QueueFull,
                 mpsc::error::TrySendError::Closed(_) => SendError::Closed,
             })
         });
-        std::future::ready(match sent {
-            // Reported as sent, because the protocol library would log an error for each answer.
-            Err(SendError::Unread) if is_answer => {
+        std::future::ready(match queued {
+            // The dropped answer is reported as sent. Otherwise, the protocol library would log an error for each
+            // dropped answer.
+            Err(SendError::QueueFull) if is_answer => {
                 if !std::mem::replace(&mut self.has_dropped_answer, true) {
                     tracing::warn!("an MCP server does not read the answers to its requests");
                 }
                 Ok(())
             }
-            sent => sent,
+            queued => queued,
         })
     }
 
@@ -154,12 +160,12 @@ impl Transport<RoleClient> for ChildTransport {
                 Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                     let max = ByteCount(MCP_MESSAGE_BYTES_MAX as u64);
                     self.diagnostics
-                        .record_end(format!("it sent a message of more than {max}"));
+                        .record_end_reason(format!("it sent a message of more than {max}"));
                     return None;
                 }
                 Err(error) => {
                     self.diagnostics
-                        .record_end(format!("its output cannot be read: {error}"));
+                        .record_end_reason(format!("its output cannot be read: {error}"));
                     return None;
                 }
             };
@@ -168,18 +174,18 @@ impl Transport<RoleClient> for ChildTransport {
             }
             match message::parse(line) {
                 // A request beyond the limit is ignored.
-                Ok(JsonRpcMessage::Request(_)) if !self.requests.admit() => {}
+                Ok(JsonRpcMessage::Request(_)) if !self.request_limit.admit() => {}
                 Ok(message) => return Some(message),
                 Err(error @ MessageError::TooManyParts) => {
                     self.diagnostics
-                        .record_end(format!("a message cannot be used: {error}"));
+                        .record_end_reason(format!("a message cannot be used: {error}"));
                     return None;
                 }
                 Err(MessageError::NotJson | MessageError::NotAMessage | MessageError::TooManyRequests) => {
                     self.stray_lines += 1;
                     if self.stray_lines > STRAY_LINES_MAX {
                         let why = format!("it wrote more than {STRAY_LINES_MAX} lines that are not messages");
-                        self.diagnostics.record_end(why);
+                        self.diagnostics.record_end_reason(why);
                         return None;
                     }
                     tracing::debug!("an MCP server wrote a line that is not a message");
@@ -189,23 +195,29 @@ impl Transport<RoleClient> for ChildTransport {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        // Without a sender, `write_messages` writes the queued messages and then closes the input of the server.
+        // The replacement drops the sender of the queue. `write_messages` then writes the queued messages and closes the
+        // input of the server.
         let (closed_input, _) = mpsc::channel(1);
         self.input = closed_input;
         Ok(())
     }
 }
 
-/// Writes messages until there are no more, a write fails, or the connection ends. Then the server's input is closed.
-async fn write_messages(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Vec<u8>>, end: CancellationToken) {
+/// Writes queued messages to the server's input, until the queue has no sender, a write fails, or the connection ends.
+/// Then closes the server's input.
+async fn write_messages(
+    mut stdin: ChildStdin,
+    mut queued_messages: mpsc::Receiver<Vec<u8>>,
+    connection_end: CancellationToken,
+) {
     loop {
         let message = tokio::select! {
-            () = end.cancelled() => return,
-            message = messages.recv() => message,
+            () = connection_end.cancelled() => return,
+            message = queued_messages.recv() => message,
         };
         let Some(message) = message else { return };
         let written = tokio::select! {
-            () = end.cancelled() => return,
+            () = connection_end.cancelled() => return,
             written = async {
                 stdin.write_all(&message).await?;
                 stdin.flush().await
@@ -217,18 +229,18 @@ async fn write_messages(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Vec<
     }
 }
 
-/// Reads standard error to its end, so that the server never waits for a reader.
+/// Reads standard error to its end, so that a full pipe does not block the server.
 async fn read_stderr(mut stderr: ChildStderr, diagnostics: Diagnostics) {
     let mut buffer = vec![0; 4 << 10];
-    while let Ok(read) = stderr.read(&mut buffer).await {
-        if read == 0 {
+    while let Ok(byte_count) = stderr.read(&mut buffer).await {
+        if byte_count == 0 {
             return;
         }
-        diagnostics.add_stderr(&buffer[..read]);
+        diagnostics.add_stderr(&buffer[..byte_count]);
     }
 }
 
-/// A process and, on Unix, the processes of its process group. Dropping it kills those that still run.
+/// A process and, on Unix, the process group that it leads. Dropping this value kills all processes that still run.
 struct ProcessGroup {
     child: Child,
     #[cfg(unix)]
@@ -236,7 +248,7 @@ struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    fn of(child: Child) -> Self {
+    fn new(child: Child) -> Self {
         Self {
             #[cfg(unix)]
             group: child
@@ -247,27 +259,27 @@ impl ProcessGroup {
         }
     }
 
-    /// Waits until the process ends by itself. If the connection ends first, the input of the process is closed. A
-    /// process that then does not end gets the signal to terminate (on Unix). If it still runs after that, it is
-    /// killed.
-    async fn supervise(mut self, end: CancellationToken, diagnostics: Diagnostics) {
-        let connection_and_grace = async {
-            end.cancelled().await;
-            tokio::time::sleep(END_WALL_MAX).await;
+    /// Waits until the process exits. If the connection ends first, [`write_messages`] closes the input of the process. A
+    /// process that does not exit within [`EXIT_WALL_MAX`] then gets SIGTERM (on Unix). A process that does not exit
+    /// within the same time after SIGTERM is killed.
+    async fn supervise(mut self, connection_end: CancellationToken, diagnostics: Diagnostics) {
+        let exit_time_over = async {
+            connection_end.cancelled().await;
+            tokio::time::sleep(EXIT_WALL_MAX).await;
         };
         tokio::select! {
             status = self.child.wait() => {
-                diagnostics.record_end(match status {
+                diagnostics.record_end_reason(match status {
                     Ok(status) => format!("its process has ended: {status}"),
                     Err(error) => format!("its process cannot be observed: {error}"),
                 });
                 return;
             }
-            () = connection_and_grace => {}
+            () = exit_time_over => {}
         }
         self.terminate();
-        // Dropping the group kills the processes that are left.
-        drop(tokio::time::timeout(END_WALL_MAX, self.child.wait()).await);
+        // At the end of this function, dropping `self` kills the processes that still run.
+        drop(tokio::time::timeout(EXIT_WALL_MAX, self.child.wait()).await);
     }
 
     fn terminate(&self) {
@@ -282,7 +294,7 @@ impl Drop for ProcessGroup {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(group) = self.group {
-            // Fails if no process of the group is left.
+            // The error means that no process of the group runs.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }

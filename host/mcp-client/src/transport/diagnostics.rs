@@ -1,4 +1,4 @@
-//! Diagnostics of a connection that failed.
+//! Diagnostics of a connection, for the error if it fails.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,28 +9,29 @@ use tokio::sync::Notify;
 use crate::value::Redaction;
 use toolwit_core::text::printable;
 
-/// The maximum number of bytes that are kept from the end of standard error.
+/// The maximum number of bytes of the end of standard error that are kept.
 const STDERR_BYTES_MAX: usize = 8 << 10;
 
-/// The maximum time to wait for the reason after a connection has ended.
-const REASON_WALL_MAX: Duration = Duration::from_millis(300);
+/// The maximum time to wait for the reason why a connection has ended.
+const END_REASON_WALL_MAX: Duration = Duration::from_millis(300);
 
 /// The end of a server's standard error, and the reason why its connection ended. Clones share both.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Diagnostics(Arc<DiagnosticsState>);
+pub(crate) struct Diagnostics(Arc<SharedDiagnostics>);
 
 #[derive(Debug, Default)]
-struct DiagnosticsState {
+struct SharedDiagnostics {
     record: Mutex<DiagnosticsRecord>,
-    /// Notifies when a reason for the end is recorded.
-    end_recorded: Notify,
+    /// Notifies the waiting calls of [`Diagnostics::end_reason`] when a reason is recorded.
+    end_reason_recorded: Notify,
 }
 
 #[derive(Debug, Default)]
 struct DiagnosticsRecord {
+    /// The end of standard error.
     stderr: VecDeque<u8>,
-    /// Whether the beginning of standard error is missing.
-    is_cut: bool,
+    /// Whether `stderr` lacks the beginning of standard error.
+    is_stderr_cut: bool,
     /// The first recorded reason why the connection ended.
     end_reason: Option<String>,
 }
@@ -39,25 +40,25 @@ impl Diagnostics {
     /// Adds output of the server's standard error. Only its end is kept.
     pub(super) fn add_stderr(&self, bytes: &[u8]) {
         let mut record = self.lock();
-        record.is_cut |= record.stderr.len() + bytes.len() > STDERR_BYTES_MAX;
+        record.is_stderr_cut |= record.stderr.len() + bytes.len() > STDERR_BYTES_MAX;
         let bytes = &bytes[bytes.len().saturating_sub(STDERR_BYTES_MAX)..];
         let excess = (record.stderr.len() + bytes.len()).saturating_sub(STDERR_BYTES_MAX);
         record.stderr.drain(..excess);
         record.stderr.extend(bytes);
     }
 
-    /// Records the reason why the connection ended. The first reason stays.
-    pub(crate) fn record_end(&self, why: impl Into<String>) {
+    /// Records the reason why the connection ended, unless a reason is already recorded.
+    pub(crate) fn record_end_reason(&self, why: impl Into<String>) {
         self.lock().end_reason.get_or_insert_with(|| why.into());
-        self.0.end_recorded.notify_waiters();
+        self.0.end_reason_recorded.notify_waiters();
     }
 
-    /// Returns the reason why the connection ended. Waits for it for a short time, because the end of a process may be
-    /// observed later than the end of its output. `None` if no reason is recorded in this time.
+    /// Returns the reason why the connection ended, or `None` if no reason is recorded. Waits for the reason for a short
+    /// time, because the end of a process may be observed later than the end of its output.
     pub(crate) async fn end_reason(&self) -> Option<String> {
-        let notification = self.0.end_recorded.notified();
+        let notification = self.0.end_reason_recorded.notified();
         if self.lock().end_reason.is_none() {
-            drop(tokio::time::timeout(REASON_WALL_MAX, notification).await);
+            drop(tokio::time::timeout(END_REASON_WALL_MAX, notification).await);
         }
         self.lock().end_reason.clone()
     }
@@ -67,10 +68,10 @@ impl Diagnostics {
         let record = self.lock();
         let bytes: Vec<u8> = record.stderr.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
-        let text = if record.is_cut {
-            // The first character may be cut.
+        let text = if record.is_stderr_cut {
+            // The cut may be inside the first character.
             let text = printable(text.trim_start_matches(char::REPLACEMENT_CHARACTER));
-            redaction.redact_text(redaction.without_cut_beginning(&text).to_owned())
+            redaction.redact_text(redaction.without_partial_secret_at_start(&text).to_owned())
         } else {
             redaction.printable(&text)
         };
@@ -88,7 +89,7 @@ mod tests {
 
     // attack: G9
     #[test]
-    fn a_flood_of_standard_error_keeps_its_end() {
+    fn only_the_end_of_long_standard_error_is_kept() {
         let diagnostics = Diagnostics::default();
         for _ in 0..1_000 {
             diagnostics.add_stderr(&[b'x'; 1_000]);
@@ -107,15 +108,15 @@ mod tests {
     fn the_end_of_standard_error_has_no_recognizable_part_of_a_secret() {
         let (secret, redaction) = ("correct horse battery", Redaction::default());
         redaction.add(secret);
-        let stderr = |before: usize, after: usize| {
+        let stderr_around_secret = |before: usize, after: usize| {
             let diagnostics = Diagnostics::default();
             let text = format!("{}{secret}{}", "-".repeat(before), ".".repeat(after));
             diagnostics.add_stderr(text.as_bytes());
             diagnostics.stderr(&redaction).unwrap_or_default()
         };
-        assert_eq!(stderr(1, 1), "-[redacted].");
-        for cut in 1..=secret.len() {
-            let output = stderr(10, STDERR_BYTES_MAX - secret.len() + cut);
+        assert_eq!(stderr_around_secret(1, 1), "-[redacted].");
+        for cut_bytes in 1..=secret.len() {
+            let output = stderr_around_secret(10, STDERR_BYTES_MAX - secret.len() + cut_bytes);
             assert!(
                 output.len() - output.trim_start_matches(|c| c != '.').len() < 8,
                 "{}",

@@ -1,11 +1,11 @@
-//! The HTTP client of all requests to servers and issuers: it follows no redirects, uses no proxy, and repeats nothing.
+//! The HTTP client of all requests to servers and issuers. It follows no redirects, uses no proxy, and does not retry.
 
 use reqwest::Client;
 
 use toolwit_core::limits::CONNECT_WALL_MAX;
 use toolwit_http::{Encryption, client_builder};
 
-/// Creates a client for encrypted requests, or for plain requests to this machine.
+/// Creates a client for `https` requests, or for `http` requests to a loopback address.
 ///
 /// # Errors
 /// The reason why TLS cannot be configured.
@@ -23,7 +23,7 @@ pub(super) fn client(is_encrypted: bool) -> Result<Client, String> {
 }
 
 /// Returns the innermost cause of a failed request, as text.
-pub(super) fn cause(error: &reqwest::Error) -> String {
+pub(super) fn innermost_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -14,16 +14,18 @@ use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum HttpFailure {
-    /// There was no connection, so that nothing was sent.
+    /// The connection failed, so the request was not sent.
     #[error("the request failed: {0}")]
     Connect(String),
     /// The request failed in another way. The server may have received it.
     #[error("the request failed: {0}")]
     Request(String),
+    /// No token for the request could be obtained, or the server refused each token.
     #[error("{0}")]
     Token(TokenFailure),
-    #[error("the server responded with status {status}{}{beginning}", if beginning.is_empty() { "" } else { ": " })]
-    Status { status: StatusCode, beginning: String },
+    /// The server responded with an error status. `body_start` is the beginning of the body, without secrets.
+    #[error("the server responded with status {status}{}{body_start}", if body_start.is_empty() { "" } else { ": " })]
+    Status { status: StatusCode, body_start: String },
     #[error("the server redirects to another address, and redirects are not followed")]
     Redirect,
     #[error("the response is larger than {}", ByteCount(MCP_MESSAGE_BYTES_MAX as u64))]
@@ -36,7 +38,7 @@ pub(crate) enum HttpFailure {
 
 /// Returns the failure of a request, described by its innermost cause.
 pub(super) fn request_failed(error: reqwest::Error) -> StreamableHttpError<HttpFailure> {
-    let cause = http_client::cause(&error);
+    let cause = http_client::innermost_cause(&error);
     StreamableHttpError::Client(if error.is_connect() {
         HttpFailure::Connect(cause)
     } else {
@@ -45,13 +47,13 @@ pub(super) fn request_failed(error: reqwest::Error) -> StreamableHttpError<HttpF
 }
 
 /// Returns whether the server may have processed a request that failed.
-pub(super) fn may_be_processed(failure: &StreamableHttpError<HttpFailure>) -> bool {
+pub(super) fn may_have_been_processed(failure: &StreamableHttpError<HttpFailure>) -> bool {
     match failure {
         StreamableHttpError::SessionExpired
         | StreamableHttpError::AuthRequired(_)
         | StreamableHttpError::Client(HttpFailure::Connect(_) | HttpFailure::Token(_)) => false,
-        // With a status of 4xx, the server refuses the request. A gateway may send 408 while the server still works on
-        // it.
+        // A status of 4xx means that the server refused the request. The exception is 408, which a gateway may send
+        // while the server still works on the request.
         StreamableHttpError::Client(HttpFailure::Status { status, .. }) => {
             !status.is_client_error() || *status == StatusCode::REQUEST_TIMEOUT
         }
@@ -64,27 +66,29 @@ mod tests {
     use super::*;
 
     fn status_failure(status: StatusCode) -> StreamableHttpError<HttpFailure> {
-        let beginning = String::new();
-        StreamableHttpError::Client(HttpFailure::Status { status, beginning })
+        let body_start = String::new();
+        StreamableHttpError::Client(HttpFailure::Status { status, body_start })
     }
 
     #[test]
-    fn a_request_without_a_connection_or_with_a_refusal_is_not_processed() {
+    fn a_request_that_was_not_sent_or_was_refused_is_not_processed() {
         let connect = HttpFailure::Connect("connection refused".to_owned());
-        assert!(!may_be_processed(&StreamableHttpError::Client(connect)));
-        assert!(!may_be_processed(&StreamableHttpError::SessionExpired));
-        assert!(!may_be_processed(&status_failure(StatusCode::PAYLOAD_TOO_LARGE)));
+        assert!(!may_have_been_processed(&StreamableHttpError::Client(connect)));
+        assert!(!may_have_been_processed(&StreamableHttpError::SessionExpired));
+        assert!(!may_have_been_processed(&status_failure(StatusCode::PAYLOAD_TOO_LARGE)));
     }
 
     #[test]
-    fn a_request_that_was_sent_may_be_processed_without_a_usable_response() {
+    fn a_request_that_was_sent_may_have_been_processed_without_a_usable_response() {
         let cut_off = HttpFailure::Request("connection reset".to_owned());
-        assert!(may_be_processed(&StreamableHttpError::Client(cut_off)));
+        assert!(may_have_been_processed(&StreamableHttpError::Client(cut_off)));
         let timeout = HttpFailure::Timeout(Duration::from_secs(1));
-        assert!(may_be_processed(&StreamableHttpError::Client(timeout)));
-        assert!(may_be_processed(&StreamableHttpError::Client(HttpFailure::TooLarge)));
+        assert!(may_have_been_processed(&StreamableHttpError::Client(timeout)));
+        assert!(may_have_been_processed(&StreamableHttpError::Client(
+            HttpFailure::TooLarge
+        )));
         for status in [StatusCode::BAD_GATEWAY, StatusCode::REQUEST_TIMEOUT] {
-            assert!(may_be_processed(&status_failure(status)), "{status}");
+            assert!(may_have_been_processed(&status_failure(status)), "{status}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A server that is reached over HTTP.
+//! Sends requests to a server over HTTP, for the protocol library `rmcp`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::{Value, json};
 
 use super::http_client;
-use super::http_failure::{HttpFailure, may_be_processed, request_failed};
+use super::http_failure::{HttpFailure, may_have_been_processed, request_failed};
 use super::message;
 use super::oauth::{Challenge, TokenFailure, TokenSource};
 use super::request_limit::RequestLimit;
@@ -25,24 +25,27 @@ use crate::value::Redaction;
 use toolwit_core::limits::MCP_MESSAGE_BYTES_MAX;
 use toolwit_core::text::printable;
 
-/// The code of the JSON-RPC error that stands for a lost session: the server did not process the request.
+// A failed HTTP request is answered with a JSON-RPC error that has one of these codes. The module `session::request`
+// converts it to a `RequestError`.
+
+/// The code of the JSON-RPC error for a lost session. The server did not process the request.
 pub(crate) const SESSION_LOST: i32 = -32_090;
 
-/// The code of the JSON-RPC error that stands for a failed HTTP request, which the server may have processed.
+/// The code of the JSON-RPC error for a failed HTTP request that the server may have processed.
 pub(crate) const TRANSPORT_FAILED: i32 = -32_091;
 
-/// The code of the JSON-RPC error of a server that requires a login. Its data are the scopes that the login needs in
-/// addition.
+/// The code of the JSON-RPC error for a server that requires a login. The data of the error is the list of the scopes
+/// that the login needs in addition to those that it requests by default.
 pub(crate) const AUTHORIZATION_REQUIRED: i32 = -32_092;
 
-/// The code of the JSON-RPC error that stands for a failed HTTP request that the server did not process.
+/// The code of the JSON-RPC error for a failed HTTP request that the server did not process.
 pub(crate) const NOT_PROCESSED: i32 = -32_093;
 
 /// The maximum number of bytes that are read from the body of an error response.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
-/// The maximum length of the beginning of an error response that an error quotes, in characters.
-const QUOTED_CHARS_MAX: usize = 200;
+/// The maximum number of characters of an error response that an error message quotes.
+const QUOTED_BODY_CHARS_MAX: usize = 200;
 
 /// The maximum time until the server accepts a message that is not a request.
 const NOTIFICATION_WALL_MAX: Duration = Duration::from_secs(10);
@@ -54,7 +57,7 @@ const EVENT_STREAM: &str = "text/event-stream";
 
 type Failure = StreamableHttpError<HttpFailure>;
 
-/// Sends requests to a server. It follows no redirects, uses no proxy, and reads only responses of limited size.
+/// Sends requests to a server. Follows no redirects, uses no proxy, and reads only responses of limited size.
 #[derive(Clone)]
 pub(crate) struct HttpSender {
     client: Client,
@@ -62,9 +65,9 @@ pub(crate) struct HttpSender {
     tokens: Option<TokenSource>,
     /// The secrets that the server received.
     redaction: Redaction,
-    requests: RequestLimit,
-    /// The maximum time until a response has arrived or its stream of events begins. It is also the maximum time of
-    /// that stream, and the maximum silence of a stream that the server keeps open.
+    request_limit: RequestLimit,
+    /// The maximum time until a response has arrived, or its stream of events has begun. A stream of events that answers
+    /// a request ends after this time. A stream of [`Self::get_stream`] ends after this time without data.
     wall_max: Duration,
 }
 
@@ -86,13 +89,13 @@ impl HttpSender {
             headers,
             tokens: None,
             redaction,
-            requests: RequestLimit::default(),
+            request_limit: RequestLimit::default(),
             wall_max,
         })
     }
 
-    /// Adds the token of a source to each request. The token of a configured OAuth client replaces a configured header
-    /// `authorization`.
+    /// Sets the source of the token for each request. With a configured OAuth client, a configured header
+    /// `authorization` is removed, because the token replaces it.
     pub(crate) fn with_tokens(mut self, tokens: Option<TokenSource>) -> Self {
         if matches!(tokens, Some(TokenSource::Client(_))) {
             self.headers.remove(AUTHORIZATION);
@@ -101,8 +104,8 @@ impl HttpSender {
         self
     }
 
-    /// Sends a request and returns the response. A redirect, a lost session and a challenge are errors; the caller
-    /// checks other statuses. If the server refuses the token, the request is sent once more with another token.
+    /// Sends a request and returns the response. A redirect, a lost session and a required authorization are errors. The
+    /// caller checks all other statuses.
     async fn send(
         &self,
         method: Method,
@@ -138,8 +141,8 @@ impl HttpSender {
         Ok(response)
     }
 
-    /// Sends a request with a token, if there is a source of tokens. If the server refuses the token, the request is
-    /// sent once more with another token.
+    /// Sends a request, with a token if there is a source of tokens. If the server refuses the token, sends the request
+    /// once more with another token.
     async fn send_with_token(&self, request: RequestBuilder) -> Result<Response, Failure> {
         let Some(tokens) = &self.tokens else {
             return request.send().await.map_err(request_failed);
@@ -149,15 +152,15 @@ impl HttpSender {
         let second_request = request.try_clone();
         let response = with_token(request, token.clone()).send().await;
         let response = response.map_err(request_failed)?;
-        let challenge = Challenge::of(response.status(), response.headers());
+        let challenge = Challenge::from_response(response.status(), response.headers());
         let (Some(challenge), Some(second_request)) = (challenge, second_request) else {
             return Ok(response);
         };
         let token = tokens.answer_challenge(token, challenge).await.map_err(token_failure)?;
         let response = with_token(second_request, Some(token)).send().await;
         let response = response.map_err(request_failed)?;
-        let challenge = Challenge::of(response.status(), response.headers());
-        match challenge.and_then(|challenge| tokens.refused_again(&challenge)) {
+        let challenge = Challenge::from_response(response.status(), response.headers());
+        match challenge.and_then(|challenge| tokens.record_second_refusal(&challenge)) {
             Some(failure) => Err(token_failure(failure)),
             None => Ok(response),
         }
@@ -184,7 +187,7 @@ impl HttpSender {
             return self.error_response(response, session).await;
         }
         if content_type.starts_with(EVENT_STREAM) {
-            let events = sse::events(response.bytes_stream(), self.requests.clone());
+            let events = sse::events(response.bytes_stream(), self.request_limit.clone());
             let deadline = tokio::time::sleep(self.wall_max);
             return Ok(StreamableHttpPostResponse::Sse(
                 events.take_until(deadline).boxed(),
@@ -205,7 +208,7 @@ impl HttpSender {
         Ok(StreamableHttpPostResponse::Json(message, session))
     }
 
-    /// Returns the JSON-RPC error that an error response contains. If it contains none, the status is the error.
+    /// Returns the JSON-RPC error in the body of an error response, or else the error [`HttpFailure::Status`].
     async fn error_response(
         &self,
         response: Response,
@@ -217,11 +220,11 @@ impl HttpSender {
             return Ok(StreamableHttpPostResponse::Json(message, session));
         }
         let text = String::from_utf8_lossy(&body);
-        let beginning = self.redaction.beginning(text.trim(), QUOTED_CHARS_MAX);
-        Err(Failure::Client(HttpFailure::Status { status, beginning }))
+        let body_start = self.redaction.beginning(text.trim(), QUOTED_BODY_CHARS_MAX);
+        Err(Failure::Client(HttpFailure::Status { status, body_start }))
     }
 
-    /// Returns a stream of events that sends a request when it is first read, and yields its response. So a late
+    /// Returns a stream of events. Its first read sends the request, and its events contain the response. So a late
     /// response does not delay other requests, and dropping the stream cancels the request.
     fn deferred_response(
         &self,
@@ -233,10 +236,10 @@ impl HttpSender {
     ) -> Events {
         let sender = self.clone();
         let response = async move {
-            let outcome = sender.post(&uri, &message, session.as_deref(), headers);
-            let outcome = tokio::time::timeout(sender.wall_max, outcome).await;
-            let outcome = outcome.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(sender.wall_max))));
-            match outcome {
+            let response = sender.post(&uri, &message, session.as_deref(), headers);
+            let response = tokio::time::timeout(sender.wall_max, response).await;
+            let response = response.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(sender.wall_max))));
+            match response {
                 Ok(StreamableHttpPostResponse::Sse(events, _)) => events,
                 Ok(StreamableHttpPostResponse::Json(message, _)) => {
                     let text = serde_json::to_string(&message).unwrap_or_default();
@@ -252,10 +255,10 @@ impl HttpSender {
     }
 }
 
-/// Reads a stream of events until its response, and returns the response as one message.
+/// Reads a stream of events up to the response, and returns the response as one message.
 ///
-/// The protocol library learns from a list of tools which of the tools' arguments are sent as headers. The library
-/// misses a list if the stream ends before the library has processed the last event.
+/// It is used for lists of tools, in which the protocol library must find the arguments that it sends as headers. The
+/// library ignores a list in a stream that ends before the library has processed the last event.
 async fn read_to_response(mut events: Events) -> StreamableHttpPostResponse {
     while let Some(Ok(event)) = events.next().await {
         let message = event.data.and_then(|data| serde_json::from_str(&data).ok());
@@ -263,7 +266,7 @@ async fn read_to_response(mut events: Events) -> StreamableHttpPostResponse {
             return StreamableHttpPostResponse::Json(response, None);
         }
     }
-    // The library reports an error for a stream without a response.
+    // For a stream without a response, the library reports an error.
     StreamableHttpPostResponse::Sse(stream::empty().boxed(), None)
 }
 
@@ -285,9 +288,9 @@ impl StreamableHttpClient for HttpSender {
             )
         {
             let id = request.id.clone();
-            let is_list = matches!(request.request, ClientRequest::ListToolsRequest(_));
+            let is_tool_list = matches!(request.request, ClientRequest::ListToolsRequest(_));
             let events = self.deferred_response(uri, message, id, session_id, custom_headers);
-            return Ok(if is_list {
+            return Ok(if is_tool_list {
                 read_to_response(events).await
             } else {
                 StreamableHttpPostResponse::Sse(events, None)
@@ -297,9 +300,9 @@ impl StreamableHttpClient for HttpSender {
             ClientJsonRpcMessage::Request(_) => self.wall_max,
             _ => NOTIFICATION_WALL_MAX,
         };
-        let outcome = self.post(&uri, &message, session_id.as_deref(), custom_headers);
-        let outcome = tokio::time::timeout(wall_max, outcome).await;
-        outcome.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(wall_max))))
+        let response = self.post(&uri, &message, session_id.as_deref(), custom_headers);
+        let response = tokio::time::timeout(wall_max, response).await;
+        response.unwrap_or(Err(Failure::Client(HttpFailure::Timeout(wall_max))))
     }
 
     async fn delete_session(
@@ -309,7 +312,7 @@ impl StreamableHttpClient for HttpSender {
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
-        // Whatever the server responds, the session is not used again.
+        // Other statuses than those that `send` checks are ignored, because the session is not used again.
         self.send(Method::DELETE, &uri, Some(&session_id), custom_headers, None)
             .await
             .map(drop)
@@ -329,7 +332,7 @@ impl StreamableHttpClient for HttpSender {
         }
         let response = self.send(Method::GET, &uri, session_id.as_deref(), custom_headers, None);
         let Ok(response) = tokio::time::timeout(self.wall_max, response).await else {
-            // The library opens a stream again after its end, but not after an error of this function.
+            // The library reopens a stream that has ended, but gives up after an error of this function.
             return Ok(stream::empty().boxed());
         };
         let response = response?;
@@ -338,29 +341,29 @@ impl StreamableHttpClient for HttpSender {
             return Err(Failure::ServerDoesNotSupportSse);
         }
         if !status.is_success() {
-            let beginning = String::new();
-            return Err(Failure::Client(HttpFailure::Status { status, beginning }));
+            let body_start = String::new();
+            return Err(Failure::Client(HttpFailure::Status { status, body_start }));
         }
         let content_type = header(&response, "content-type").unwrap_or_default();
         if !content_type.starts_with(EVENT_STREAM) {
             return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
         }
-        Ok(sse::lasting_events(
+        Ok(sse::long_lived_events(
             response.bytes_stream(),
-            self.requests.clone(),
+            self.request_limit.clone(),
             self.wall_max,
         ))
     }
 }
 
-/// Reads a body of limited size. `None` if it is larger.
+/// Reads the body of a response. Returns `None` if the body is larger than `bytes_max`.
 async fn read_body(mut response: Response, bytes_max: usize) -> Result<Option<Vec<u8>>, Failure> {
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(request_failed)? {
-        if body.len() + piece.len() > bytes_max {
+    while let Some(chunk) = response.chunk().await.map_err(request_failed)? {
+        if body.len() + chunk.len() > bytes_max {
             return Ok(None);
         }
-        body.extend_from_slice(&piece);
+        body.extend_from_slice(&chunk);
     }
     Ok(Some(body))
 }
@@ -377,17 +380,17 @@ fn with_token(request: RequestBuilder, token: Option<HeaderValue>) -> RequestBui
     }
 }
 
-/// Returns the JSON-RPC error that stands for a failed request.
+/// Returns the text of the JSON-RPC error for a failed request.
 fn error_message(id: &RequestId, failure: &Failure) -> String {
     let (code, message, data): (_, Cow<'_, str>, _) = match failure {
         Failure::SessionExpired => (SESSION_LOST, "the server has ended the session".into(), Value::Null),
         Failure::AuthRequired(_) => (NOT_PROCESSED, "the server requires authorization".into(), Value::Null),
         Failure::Client(HttpFailure::Token(TokenFailure {
             why,
-            login: Some(scopes),
+            login_scopes: Some(scopes),
         })) => (AUTHORIZATION_REQUIRED, why.into(), json!(scopes)),
-        other if may_be_processed(other) => (TRANSPORT_FAILED, other.to_string().into(), Value::Null),
-        other => (NOT_PROCESSED, other.to_string().into(), Value::Null),
+        _ if may_have_been_processed(failure) => (TRANSPORT_FAILED, failure.to_string().into(), Value::Null),
+        _ => (NOT_PROCESSED, failure.to_string().into(), Value::Null),
     };
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}}).to_string()
 }

@@ -1,12 +1,13 @@
-//! Lines of limited length.
+//! Reads lines of limited length.
 
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-/// Reads lines of limited length. A read can be cancelled and continued.
+/// Reads lines of limited length. A cancelled read loses no input: the next read continues it.
 pub(super) struct LineReader<R> {
     input: BufReader<R>,
+    /// The beginning of a line whose end was not read yet.
     line: Vec<u8>,
     bytes_max: usize,
 }
@@ -24,7 +25,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// dropped.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] for a line that is too long; no further line can be read.
+    /// [`io::ErrorKind::InvalidData`] for a line that is too long. No line can be read after this error.
     pub(super) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let buffered = self.input.fill_buf().await?;
@@ -62,7 +63,7 @@ mod tests {
 
     // attack: G4
     #[tokio::test]
-    async fn lines_are_limited_and_an_incomplete_one_is_dropped() {
+    async fn a_long_line_is_an_error_and_an_incomplete_line_is_dropped() {
         assert_eq!(
             lines(b"a\r\n\n bb \nrest", 10).await.unwrap(),
             [b"a".to_vec(), Vec::new(), b"bb".to_vec()]

@@ -1,16 +1,17 @@
-//! Messages of a server: their limits, and repairs without which the protocol library would reject an entire message.
+//! Parses the messages of a server, with limits. Invalid parts of a result are repaired, because the protocol library
+//! would reject the entire message for one of them.
 
 use rmcp::model::{ServerJsonRpcMessage, Tool};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::large_parts::LargeParts;
+use super::large_fields::LargeFields;
 use super::request_limit::RequestLimit;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, MCP_MESSAGE_PARTS_MAX};
 use toolwit_core::text::{json_part_count, printable};
 
-/// The maximum length, in characters, of the type that the notice about an unsupported block names. A longer type is
-/// left out. It is not cut, because the redaction would not recognise a part of a secret.
+/// The maximum length of the type in a notice about an unsupported block, in characters. A longer type is left out. It is
+/// not cut, because the type could contain a secret, and the redaction would not recognise the cut secret.
 const TYPE_CHARS_MAX: usize = 60;
 
 /// The reason why a message is not used.
@@ -18,7 +19,7 @@ const TYPE_CHARS_MAX: usize = 60;
 pub(crate) enum MessageError {
     #[error("it has more than {MCP_MESSAGE_PARTS_MAX} values and names")]
     TooManyParts,
-    #[error("it is one of too many requests")]
+    #[error("it is a request beyond the limit")]
     TooManyRequests,
     #[error("it is not JSON")]
     NotJson,
@@ -26,7 +27,7 @@ pub(crate) enum MessageError {
     NotAMessage,
 }
 
-/// Parses a message. Takes ownership of the text, to free its memory before the message is deserialized.
+/// Parses a message. Takes ownership of the text to free its memory before the message is deserialized.
 ///
 /// # Errors
 /// [`MessageError::TooManyParts`], [`MessageError::NotJson`] or [`MessageError::NotAMessage`]. Requests are not
@@ -34,9 +35,9 @@ pub(crate) enum MessageError {
 pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, MessageError> {
     let mut value = parse_value(text.as_ref())?;
     drop(text);
-    let parts = LargeParts::take(&mut value).map_err(|_| MessageError::NotAMessage)?;
+    let large_fields = LargeFields::take(&mut value).map_err(|_| MessageError::NotAMessage)?;
     let mut message = serde_json::from_value(value).map_err(|_| MessageError::NotAMessage)?;
-    parts.put_back(&mut message);
+    large_fields.put_back(&mut message);
     Ok(message)
 }
 
@@ -45,11 +46,11 @@ pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, Mess
 /// # Errors
 /// [`MessageError::TooManyRequests`] for a request beyond the limit, and [`MessageError::TooManyParts`] or
 /// [`MessageError::NotJson`].
-pub(super) fn checked_text(text: String, requests: &RequestLimit) -> Result<String, MessageError> {
+pub(super) fn checked_text(text: String, request_limit: &RequestLimit) -> Result<String, MessageError> {
     let value = parse_value(text.as_bytes())?;
     drop(text);
     let is_request = value.get("method").is_some() && value.get("id").is_some();
-    if is_request && !requests.admit() {
+    if is_request && !request_limit.admit() {
         return Err(MessageError::TooManyRequests);
     }
     Ok(value.to_string())
@@ -66,8 +67,8 @@ fn parse_value(text: &[u8]) -> Result<Value, MessageError> {
     Ok(value)
 }
 
-/// Removes or replaces the invalid parts of a result, so that the rest can be used: an invalid tool does not hide the
-/// others, and an unknown block of content does not make the result unusable.
+/// Removes the invalid tools of a result, and replaces its unsupported blocks of content with notices. So the valid tools
+/// and blocks can be used.
 fn repair(result: &mut Value) {
     if let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) {
         tools.retain_mut(repair_tool);
@@ -79,20 +80,20 @@ fn repair(result: &mut Value) {
                 fields.remove("_meta");
             }
             if !is_supported(block) {
-                let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
-                *block = json!({"type": "text", "text": unsupported_notice(kind)});
+                let block_type = block.get("type").and_then(Value::as_str).unwrap_or_default();
+                *block = json!({"type": "text", "text": unsupported_notice(block_type)});
             }
         }
     }
 }
 
 /// Returns the notice that replaces a block with an unsupported type or without a required field.
-fn unsupported_notice(kind: &str) -> String {
-    let kind = printable(kind);
-    if kind.chars().nth(TYPE_CHARS_MAX).is_some() {
+fn unsupported_notice(block_type: &str) -> String {
+    let block_type = printable(block_type);
+    if block_type.chars().nth(TYPE_CHARS_MAX).is_some() {
         return "[content of an unsupported type]".to_owned();
     }
-    format!("[content of the unsupported type `{kind}`]")
+    format!("[content of the unsupported type `{block_type}`]")
 }
 
 /// Removes unused fields of a tool, and cuts a description that is too long. Returns whether the tool is valid.
@@ -110,7 +111,7 @@ fn repair_tool(tool: &mut Value) -> bool {
     }
     let is_valid = Tool::deserialize(&*tool).is_ok();
     if !is_valid {
-        tracing::warn!("an MCP server listed a tool without name or input schema");
+        tracing::warn!("an MCP server listed an invalid tool, which is left out");
     }
     is_valid
 }
@@ -151,9 +152,9 @@ mod tests {
     // attack: G9
     #[test]
     fn one_invalid_tool_does_not_hide_the_others() {
-        let good = json!({"name": "good", "description": "x".repeat(10_000_000), "inputSchema": {"type": "object"}, "annotations": 3});
+        let valid_tool = json!({"name": "good", "description": "x".repeat(10_000_000), "inputSchema": {"type": "object"}, "annotations": 3});
         let listed = result(
-            json!({"resultType": "complete", "tools": [good, {"name": "bad"}, 7, {"name": 3, "inputSchema": {}}]}),
+            json!({"resultType": "complete", "tools": [valid_tool, {"name": "bad"}, 7, {"name": 3, "inputSchema": {}}]}),
         );
         let ServerResult::ListToolsResult(list) = listed else {
             panic!("{listed:?}");
@@ -167,10 +168,10 @@ mod tests {
 
     // attack: G9
     #[test]
-    fn unknown_content_does_not_lose_a_result() {
-        let long = format!("a-secret-{}", "x".repeat(TYPE_CHARS_MAX));
+    fn unsupported_blocks_are_replaced_with_notices() {
+        let long_type = format!("a-secret-{}", "x".repeat(TYPE_CHARS_MAX));
         let content = json!([
-            {"type": "text", "text": "a"}, {"type": "hologram\u{1b}", "x": 1}, {"type": "image"}, {"type": long},
+            {"type": "text", "text": "a"}, {"type": "hologram\u{1b}", "x": 1}, {"type": "image"}, {"type": long_type},
         ]);
         let result = result(json!({"resultType": "complete", "content": content}));
         let ServerResult::CallToolResult(call_result) = result else {
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_and_its_absence_are_kept() {
+    fn structured_content_is_kept_also_if_it_is_null_or_absent() {
         let call_result = |value: Value| match result(value) {
             ServerResult::CallToolResult(call_result) => call_result,
             other => panic!("{other:?}"),
@@ -207,11 +208,11 @@ mod tests {
     // attack: G9
     #[test]
     fn the_number_of_parts_is_limited_before_parsing() {
-        let many = format!("[{}]", vec!["[]"; MCP_MESSAGE_PARTS_MAX].join(","));
-        assert_eq!(parse(many.as_bytes()).unwrap_err(), MessageError::TooManyParts);
-        let text = json!([",:[{\\\"".repeat(MCP_MESSAGE_PARTS_MAX)]).to_string();
+        let many_lists = format!("[{}]", vec!["[]"; MCP_MESSAGE_PARTS_MAX].join(","));
+        assert_eq!(parse(many_lists.as_bytes()).unwrap_err(), MessageError::TooManyParts);
+        let string_with_delimiters = json!([",:[{\\\"".repeat(MCP_MESSAGE_PARTS_MAX)]).to_string();
         assert_eq!(
-            parse(text.as_bytes()).unwrap_err(),
+            parse(string_with_delimiters.as_bytes()).unwrap_err(),
             MessageError::NotAMessage,
             "a string counts as one part, whatever it contains"
         );

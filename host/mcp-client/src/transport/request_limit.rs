@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Maximum number of requests of a server in one window. Questions, inferences and pings are rare.
+/// Maximum number of requests that are answered on one connection in one window. A correct server sends few requests:
+/// questions to the user, requests for inference, and pings.
 const REQUESTS_MAX: u32 = 600;
 
 /// The length of a window in which requests are counted.
@@ -33,7 +34,9 @@ impl RequestLimit {
         }
         window.requests = window.requests.saturating_add(1);
         if window.requests == REQUESTS_MAX + 1 {
-            tracing::warn!("an MCP server sends more than {REQUESTS_MAX} requests in a minute; the others are ignored");
+            tracing::warn!(
+                "an MCP server sends more than {REQUESTS_MAX} requests in a minute; requests beyond this limit are ignored"
+            );
         }
         window.requests <= REQUESTS_MAX
     }

@@ -15,13 +15,13 @@ use toolwit_core::limits::MCP_MESSAGE_BYTES_MAX;
 /// client reconnect without a pause.
 const RETRY_MS_MIN: u64 = 500;
 
-/// The events of a response.
+/// The stream of server-sent events of a response.
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// The reason why a stream of events is given up.
+/// The reason why a stream of events ends with an error.
 #[derive(Debug, thiserror::Error)]
 enum StreamError {
-    #[error("an event is larger than a message may be")]
+    #[error("an event exceeds the maximum size of a message")]
     TooLarge,
     #[error("an event cannot be used: {0}")]
     Message(#[from] MessageError),
@@ -29,41 +29,43 @@ enum StreamError {
     Connection(#[from] reqwest::Error),
 }
 
-/// Returns the events of a body. An event is of limited size, and contains a message or no data.
+/// Returns the events of a body. Each event has a limited size. The data of an event is either JSON or empty.
 pub(super) fn events(
     body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     requests: RequestLimit,
 ) -> Events {
     let mut size = EventSize::default();
-    let limited = body.map(move |piece| {
-        let piece = piece?;
-        if size.add(&piece) {
-            Ok(piece)
+    let limited = body.map(move |chunk| {
+        let chunk = chunk?;
+        if size.add(&chunk) {
+            Ok(chunk)
         } else {
             Err(StreamError::TooLarge)
         }
     });
     // After an error, nothing more is read.
-    let limited = limited.scan(false, |has_failed, piece| {
-        let had_failed = std::mem::replace(has_failed, piece.is_err());
-        future::ready((!had_failed).then_some(piece))
+    let limited = limited.scan(false, |has_failed, chunk| {
+        let had_failed = std::mem::replace(has_failed, chunk.is_err());
+        future::ready((!had_failed).then_some(chunk))
     });
     SseStream::from_bytes_stream(limited)
         .map(move |event| event.and_then(|event| checked_event(event, &requests)))
         .boxed()
 }
 
-/// Returns the events of a body that the server keeps open. The stream ends if the body is silent for too long, because
-/// the connection may be dead. It also ends in place of an error: after the end of a stream, the protocol library waits
-/// before it reopens the stream; after an error, it does not wait.
-pub(super) fn lasting_events(
+/// Returns the events of a body that the server keeps open. The stream ends if no data arrives within `silence_max`,
+/// because the connection may be dead.
+///
+/// At an error, the stream ends without returning the error. The reason is the protocol library (`rmcp`): it waits before
+/// it reopens a stream that ended, but it does not wait after an error.
+pub(super) fn long_lived_events(
     body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     requests: RequestLimit,
     silence_max: Duration,
 ) -> Events {
     let body = stream::unfold(body.boxed(), move |mut body| async move {
-        let piece = tokio::time::timeout(silence_max, body.next()).await;
-        piece.ok().flatten().map(|piece| (piece, body))
+        let chunk = tokio::time::timeout(silence_max, body.next()).await;
+        chunk.ok().flatten().map(|chunk| (chunk, body))
     });
     events(body, requests)
         .take_while(|event| {
@@ -75,7 +77,7 @@ pub(super) fn lasting_events(
         .boxed()
 }
 
-/// Returns one event with a message.
+/// Returns an event whose data is this message.
 pub(super) fn message_event(message: String) -> Sse {
     Sse {
         data: Some(message),
@@ -83,8 +85,11 @@ pub(super) fn message_event(message: String) -> Sse {
     }
 }
 
-/// Checks the message of an event. Text that is not a message is removed, and so is a request beyond the limit. An
-/// event without a message can still carry an id.
+/// Checks the data of an event. Data that is not JSON is removed. A request beyond the limit is removed, too. The event
+/// itself remains, because its id can still be used. A `retry` time below [`RETRY_MS_MIN`] is raised.
+///
+/// # Errors
+/// If the data has too many JSON values and names.
 fn checked_event(mut event: Sse, requests: &RequestLimit) -> Result<Sse, SseError> {
     event.retry = event.retry.map(|retry| retry.max(RETRY_MS_MIN));
     let data = event.data.take().filter(|data| !data.trim().is_empty());
@@ -98,20 +103,22 @@ fn checked_event(mut event: Sse, requests: &RequestLimit) -> Result<Sse, SseErro
     Ok(event)
 }
 
-/// The size of the event that is being read, without its line breaks.
+/// The size of the event that is being read, in bytes, without line breaks.
 #[derive(Default)]
 struct EventSize {
     bytes: usize,
+    /// Whether the last byte ended a line. A further line break is then an empty line, which ends the event.
     is_line_start: bool,
 }
 
 impl EventSize {
-    /// Adds bytes. Returns whether the event is small enough.
-    fn add(&mut self, piece: &[u8]) -> bool {
-        for byte in piece {
+    /// Adds the bytes of a chunk. Returns `false` if an event exceeds [`MCP_MESSAGE_BYTES_MAX`].
+    fn add(&mut self, chunk: &[u8]) -> bool {
+        for byte in chunk {
             match byte {
                 b'\n' | b'\r' if self.is_line_start => self.bytes = 0,
                 b'\n' => self.is_line_start = true,
+                // The first byte of the line break `\r\n`.
                 b'\r' => {}
                 _ => {
                     self.is_line_start = false;
@@ -131,16 +138,16 @@ impl EventSize {
 mod tests {
     use super::*;
 
-    async fn read(pieces: Vec<Bytes>) -> Vec<Result<Sse, SseError>> {
-        let body = stream::iter(pieces.into_iter().map(Ok));
+    async fn read_events(chunks: Vec<Bytes>) -> Vec<Result<Sse, SseError>> {
+        let body = stream::iter(chunks.into_iter().map(Ok));
         events(body, RequestLimit::default()).collect().await
     }
 
     #[tokio::test]
-    async fn events_are_messages_and_other_text_is_left_out() {
+    async fn json_is_kept_and_other_data_is_removed() {
         let text = "retry: 0\nid: 1\ndata:\n\n: ping\n\ndata: hello\n\nid: 2\ndata: {\"jsonrpc\": \"2.0\"}\n\n";
-        let pieces = text.bytes().map(|byte| Bytes::from(vec![byte])).collect();
-        let events: Vec<_> = read(pieces).await.into_iter().map(Result::unwrap).collect();
+        let chunks = text.bytes().map(|byte| Bytes::from(vec![byte])).collect();
+        let events: Vec<_> = read_events(chunks).await.into_iter().map(Result::unwrap).collect();
         let data: Vec<_> = events.iter().filter_map(|event| event.data.as_deref()).collect();
         assert_eq!(data, [r#"{"jsonrpc":"2.0"}"#]);
         assert_eq!(events[0].retry, Some(RETRY_MS_MIN));
@@ -150,10 +157,10 @@ mod tests {
     // attack: G9
     #[tokio::test]
     async fn an_endless_event_is_given_up() {
-        let piece = Bytes::from(vec![b'x'; 1 << 20]);
-        let mut pieces = vec![Bytes::from_static(b"data: ")];
-        pieces.extend(vec![piece; 20]);
-        let events = read(pieces).await;
+        let chunk = Bytes::from(vec![b'x'; 1 << 20]);
+        let mut chunks = vec![Bytes::from_static(b"data: ")];
+        chunks.extend(vec![chunk; 20]);
+        let events = read_events(chunks).await;
         assert!(events.last().unwrap().is_err());
         assert!(events.iter().filter(|event| event.is_ok()).count() == 0);
     }
@@ -164,7 +171,7 @@ mod tests {
         let event = Bytes::from_static(b"data: {\"jsonrpc\": \"2.0\"}\n\n");
         let body = stream::once(future::ready(Ok(event))).chain(stream::pending());
         let started = tokio::time::Instant::now();
-        let events = lasting_events(body, RequestLimit::default(), Duration::from_secs(600));
+        let events = long_lived_events(body, RequestLimit::default(), Duration::from_secs(600));
         assert_eq!(events.collect::<Vec<_>>().await.len(), 1);
         assert_eq!(started.elapsed().as_secs(), 600);
     }
@@ -172,13 +179,13 @@ mod tests {
     // attack: G9
     #[tokio::test]
     async fn a_stream_that_the_server_keeps_open_ends_at_an_error() {
-        let pieces = [
+        let chunks = [
             "data: {\"jsonrpc\": \"2.0\"}\n\n",
             "hello\n\n",
             "data: {\"jsonrpc\": \"2.0\"}\n\n",
         ];
-        let body = stream::iter(pieces.map(|piece| Ok(Bytes::from_static(piece.as_bytes()))));
-        let events = lasting_events(body, RequestLimit::default(), Duration::from_secs(600));
+        let body = stream::iter(chunks.map(|chunk| Ok(Bytes::from_static(chunk.as_bytes()))));
+        let events = long_lived_events(body, RequestLimit::default(), Duration::from_secs(600));
         let events: Vec<_> = events.collect().await;
         assert_eq!(events.len(), 1);
         assert!(events[0].is_ok());
@@ -186,10 +193,10 @@ mod tests {
 
     // attack: G9
     #[tokio::test]
-    async fn a_flood_of_requests_is_left_out_and_responses_are_not() {
+    async fn requests_beyond_the_limit_are_removed_and_responses_are_kept() {
         let request = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\n".repeat(2_000);
         let text = format!("{request}data: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{}}}}\n\n");
-        let events = read(vec![Bytes::from(text)]).await;
+        let events = read_events(vec![Bytes::from(text)]).await;
         let messages = events.into_iter().filter_map(|event| event.unwrap().data);
         let messages: Vec<_> = messages.collect();
         assert!((1..1_000).contains(&messages.len()), "{}", messages.len());

@@ -1,9 +1,9 @@
-//! The addresses that are contacted over HTTP.
+//! The check of the addresses that are contacted over HTTP.
 
 use toolwit_http::is_loopback;
 use url::Url;
 
-/// Checks that a URL has the scheme `https`, or `http` with a loopback host, and has neither a user name nor a
+/// Checks that a URL has the scheme `https`, or `http` with a loopback host. The URL must not contain a user name or a
 /// password.
 ///
 /// # Errors

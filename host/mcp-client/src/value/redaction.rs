@@ -11,23 +11,25 @@ use crate::failure::quoted;
 use toolwit_core::Error;
 use toolwit_core::text::printable;
 
-/// The replacement of a secret.
+/// The text that replaces a secret.
 const REDACTED: &str = "[redacted]";
 
-/// The minimum length of a value that is redacted, in bytes. Shorter texts occur in results by chance.
+/// The minimum length of a secret that is redacted, in bytes. A shorter secret could occur in a result by chance.
 const VALUE_BYTES_MIN: usize = 8;
 
-/// The maximum number of obtained tokens that are redacted: the newest ones. Older tokens have been replaced.
+/// The maximum number of OAuth tokens that are redacted. Only the newest are redacted, because they replaced the older
+/// ones.
 const TOKENS_MAX: usize = 16;
 
-/// The secrets that a server received, which must not appear in its results, errors and diagnostics. Clones share them.
+/// The secrets that must not appear in the results, errors and diagnostics of a server. Clones share the secrets.
 #[derive(Clone, Default)]
 pub(crate) struct Redaction(Arc<RwLock<Secrets>>);
 
 #[derive(Default)]
 struct Secrets {
+    /// The secrets that are always redacted, such as those of the configuration.
     permanent: Vec<Zeroizing<String>>,
-    /// The newest obtained tokens, the oldest first.
+    /// The newest OAuth tokens, at most [`TOKENS_MAX`], the oldest first.
     tokens: VecDeque<Zeroizing<String>>,
 }
 
@@ -47,8 +49,8 @@ impl Secrets {
 }
 
 impl Redaction {
-    /// Adds a secret that is redacted permanently, such as one of the configuration.
-    /// A value that is too short to be redacted is ignored.
+    /// Adds a secret that is always redacted, such as one of the configuration. A secret shorter than
+    /// [`VALUE_BYTES_MIN`] is ignored.
     pub(crate) fn add(&self, secret: &str) {
         let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if secret.len() >= VALUE_BYTES_MIN && !secrets.has(secret) {
@@ -56,8 +58,8 @@ impl Redaction {
         }
     }
 
-    /// Adds a token that was obtained, unless it is too short to be redacted. The oldest token is removed if there are
-    /// too many.
+    /// Adds an OAuth token or an authorization code. A token shorter than [`VALUE_BYTES_MIN`] is ignored. Above
+    /// [`TOKENS_MAX`] tokens, the oldest token is removed.
     pub(crate) fn add_token(&self, token: &str) {
         let mut secrets = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if token.len() < VALUE_BYTES_MIN || secrets.has(token) {
@@ -90,14 +92,14 @@ impl Redaction {
         secrets.longest_first().into_iter().fold(text, replaced)
     }
 
-    /// Returns untrusted text without control characters and secrets.
+    /// Removes the control and invisible characters of untrusted text, and replaces its secrets.
     pub(crate) fn printable(&self, text: &str) -> String {
         // Invisible characters are removed first, because they could split a secret.
         self.redact_text(printable(text))
     }
 
-    /// Returns the first `chars_max` characters of untrusted text, without control characters. Secrets are replaced
-    /// before the text is cut, so that no part of a secret remains.
+    /// Returns the first `chars_max` characters of [`Redaction::printable`] text. Secrets are replaced before the text is
+    /// cut, so that no part of a secret remains.
     pub(crate) fn beginning(&self, text: &str, chars_max: usize) -> String {
         self.printable(text).chars().take(chars_max).collect()
     }
@@ -107,27 +109,27 @@ impl Redaction {
         quoted(&self.printable(text))
     }
 
-    /// Removes the end of a secret from the start of a text that was cut there. An end that is too short to be redacted
-    /// stays.
-    pub(crate) fn without_cut_beginning<'t>(&self, text: &'t str) -> &'t str {
+    /// Removes a partial secret at the start of a text whose beginning was cut off: the text can start with the last
+    /// characters of a secret. A partial secret shorter than [`VALUE_BYTES_MIN`] remains.
+    pub(crate) fn without_partial_secret_at_start<'t>(&self, text: &'t str) -> &'t str {
         let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.ends_with(part);
         let ends = text.char_indices().map(|(index, _)| index).chain([text.len()]);
-        self.longest_part(ends, |end| &text[..end], is_part)
+        self.longest_partial_secret(ends, |end| &text[..end], is_part)
             .map_or(text, |part| &text[part.len()..])
     }
 
-    /// Removes the beginning of a secret from the end of a text that was cut there. A beginning that is too short to be
-    /// redacted stays.
-    pub(crate) fn without_cut_end<'t>(&self, text: &'t str) -> &'t str {
+    /// Removes a partial secret at the end of a text whose end was cut off: the text can end with the first characters
+    /// of a secret. A partial secret shorter than [`VALUE_BYTES_MIN`] remains.
+    pub(crate) fn without_partial_secret_at_end<'t>(&self, text: &'t str) -> &'t str {
         let is_part = |part: &str, secret: &str| secret.len() > part.len() && secret.starts_with(part);
         let starts = text.char_indices().map(|(index, _)| index);
-        self.longest_part(starts, |start| &text[start..], is_part)
+        self.longest_partial_secret(starts, |start| &text[start..], is_part)
             .map_or(text, |part| &text[..text.len() - part.len()])
     }
 
-    /// Returns the longest part of a text for which `is_part(part, secret)` is true for a secret. `part_at` returns the
-    /// part for a position.
-    fn longest_part<'t>(
+    /// Returns the longest partial secret of a text. `part_at` returns the candidate for a position in the text.
+    /// `is_part(candidate, secret)` returns whether the candidate is a part of a secret.
+    fn longest_partial_secret<'t>(
         &self,
         positions: impl Iterator<Item = usize>,
         part_at: impl Fn(usize) -> &'t str,
@@ -144,7 +146,7 @@ impl Redaction {
             .max_by_key(|part| part.len())
     }
 
-    /// Replaces all secrets in the texts and names of a value.
+    /// Replaces all secrets in the strings and field names of a JSON value.
     pub(crate) fn redact_value(&self, value: &mut Value) {
         match value {
             Value::String(text) if self.applies_to(text) => *text = self.redact_text(std::mem::take(text)),
@@ -203,32 +205,36 @@ mod tests {
         let redaction = Redaction::default();
         redaction.add(secret);
         let has_part = |text: &str| {
-            let mut parts = secret.char_indices().map(|(at, _)| &secret[at..]);
+            let mut parts = secret.char_indices().map(|(index, _)| &secret[index..]);
             parts.any(|part| {
-                part.chars().count() >= VALUE_BYTES_MIN && text.contains(&part.chars().take(8).collect::<String>())
+                let beginning: String = part.chars().take(VALUE_BYTES_MIN).collect();
+                beginning.chars().count() == VALUE_BYTES_MIN && text.contains(&beginning)
             })
         };
         let text = format!("the key {secret} and {secret}");
         for length in 0..text.chars().count() {
-            let cut_beginning: String = text.chars().take(length).collect();
-            let cut_end: String = text.chars().skip(length).collect();
+            let before_cut: String = text.chars().take(length).collect();
+            let after_cut: String = text.chars().skip(length).collect();
             assert!(!has_part(&redaction.beginning(&text, length)), "{length}");
             assert!(
-                !has_part(&redaction.redact_text(redaction.without_cut_end(&cut_beginning).to_owned())),
-                "{cut_beginning}"
+                !has_part(&redaction.redact_text(redaction.without_partial_secret_at_end(&before_cut).to_owned())),
+                "{before_cut}"
             );
             assert!(
-                !has_part(&redaction.redact_text(redaction.without_cut_beginning(&cut_end).to_owned())),
-                "{cut_end}"
+                !has_part(&redaction.redact_text(redaction.without_partial_secret_at_start(&after_cut).to_owned())),
+                "{after_cut}"
             );
         }
         assert_eq!(redaction.beginning(&text, 11), "the key [re");
         assert_eq!(
-            redaction.without_cut_end("the key sk-"),
+            redaction.without_partial_secret_at_end("the key sk-"),
             "the key sk-",
-            "too short to be recognized"
+            "`sk-` is too short to be recognized"
         );
-        assert_eq!(redaction.without_cut_beginning("a harmless text"), "a harmless text");
+        assert_eq!(
+            redaction.without_partial_secret_at_start("a harmless text"),
+            "a harmless text"
+        );
         let hidden = secret.replace('-', "\u{200b}-");
         assert_eq!(redaction.printable(&hidden), "[redacted]");
     }

@@ -9,12 +9,12 @@ use zeroize::Zeroizing;
 use super::source::ValueSource;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
-/// A setting whose value is text, a secret, an environment variable of the host, a value of the caller's context, or a
-/// mixture.
+/// A setting whose value is literal text, a secret, an environment variable of the host, a value of the caller's context,
+/// or several of them in sequence.
 ///
-/// In `mcp.toml`, text is a string and everything else is a table: `{ secret = "github-token" }`, `{ env = "TOKEN" }`,
-/// `{ context = "token" }`, each with an optional `prefix`. Its `Display` and `Debug` forms show literal text, and only
-/// the names of the other sources.
+/// In `mcp.toml`, literal text is a string. Every other source is a table with an optional `prefix`:
+/// `{ secret = "github-token" }`, `{ env = "TOKEN" }` or `{ context = "token" }`. The `Display` and `Debug` forms of a
+/// setting show literal text, and only the names of the other sources.
 ///
 /// ```
 /// use toolwit_mcp_client::Setting;
@@ -25,7 +25,7 @@ use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Setting(Vec<Part>);
 
-/// A part of a value: literal text, or the name of the source of the part.
+/// A part of a value: literal text, or the name of a secret, of an environment variable or of a value of the context.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Part {
     Text(String),
@@ -69,10 +69,10 @@ impl Setting {
         self
     }
 
-    /// Parses text in which `${NAME}` and `${NAME:-default}` are environment variables, as in a `.mcp.json`. A `${`
-    /// without a `}` is literal text.
+    /// Parses a template in which `${NAME}` and `${NAME:-default}` are environment variables, as in a `.mcp.json`. The
+    /// variables are read later, when the value is needed. A `${` without a `}` is literal text.
     #[must_use]
-    pub fn expand(text: &str) -> Self {
+    pub fn from_template(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut unparsed = text;
         while let Some((before, after)) = unparsed.split_once("${") {
@@ -121,11 +121,11 @@ impl Setting {
         }
     }
 
-    /// Returns the value: the parts, each from its source, in their order.
+    /// Returns the value: reads each part from its source, and joins the parts.
     ///
     /// # Errors
-    /// [`ErrorKind::MissingKey`] if a source does not have its part of the value; the error of the source if a secret
-    /// cannot be read.
+    /// [`ErrorKind::MissingKey`] if a secret, a variable without a default or a value of the context does not exist. The
+    /// error of [`ValueSource::secret`] if a secret cannot be read.
     pub(crate) fn resolve(&self, values: &dyn ValueSource, context: &ToolContext) -> Result<Zeroizing<String>, Error> {
         let mut value = Zeroizing::new(String::new());
         for part in &self.0 {
@@ -133,7 +133,7 @@ impl Setting {
                 Part::Text(text) => value.push_str(text),
                 Part::Secret(name) => {
                     let secret = values.secret(name)?;
-                    value.push_str(&secret.ok_or_else(|| missing(&format!("the secret `{name}` does not exist")))?);
+                    value.push_str(&secret.ok_or_else(|| missing_key(&format!("the secret `{name}` does not exist")))?);
                 }
                 Part::Variable { name, default } => {
                     let variable = values.variable(name).map(Zeroizing::new);
@@ -141,14 +141,14 @@ impl Setting {
                         (Some(variable), _) => value.push_str(&variable),
                         (None, Some(default)) => value.push_str(default),
                         (None, None) => {
-                            return Err(missing(&format!("the environment variable `{name}` is not set")));
+                            return Err(missing_key(&format!("the environment variable `{name}` is not set")));
                         }
                     }
                 }
                 Part::Context(key) => value.push_str(
                     context
                         .text(key)
-                        .ok_or_else(|| missing(&format!("the context of the call has no `{key}`")))?,
+                        .ok_or_else(|| missing_key(&format!("the context of the call has no `{key}`")))?,
                 ),
             }
         }
@@ -156,7 +156,7 @@ impl Setting {
     }
 }
 
-fn missing(message: &str) -> Error {
+fn missing_key(message: &str) -> Error {
     Error::new(ErrorKind::MissingKey, Phase::Registry, message)
 }
 
@@ -201,7 +201,8 @@ enum SettingForm {
     Source(SourceForm),
 }
 
-/// The table of a setting whose value is not literal text: one of the first three keys, and optionally a prefix.
+/// The table of a setting whose value is not literal text. It has exactly one of the keys `secret`, `env` and `context`,
+/// and optionally a `prefix`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SourceForm {
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_comes_from_its_source_and_a_missing_one_is_an_error() {
+    fn a_value_comes_from_its_source_and_a_missing_value_is_an_error() {
         let context = ToolContext::new().with("token", "t-1");
         let resolve = |setting: Setting| setting.resolve(&Values, &context).map(|value| value.to_string());
         assert_eq!(
@@ -262,10 +263,10 @@ mod tests {
         );
         assert_eq!(resolve(Setting::context("token")).unwrap(), "t-1");
         assert_eq!(
-            resolve(Setting::expand("${HOME}/x:${PORT:-80}")).unwrap(),
+            resolve(Setting::from_template("${HOME}/x:${PORT:-80}")).unwrap(),
             "/srv/ada/x:80"
         );
-        assert_eq!(resolve(Setting::expand("${unclosed")).unwrap(), "${unclosed");
+        assert_eq!(resolve(Setting::from_template("${unclosed")).unwrap(), "${unclosed");
         for missing in [
             Setting::secret("other"),
             Setting::variable("OTHER"),
@@ -276,9 +277,9 @@ mod tests {
     }
 
     #[test]
-    fn debug_form_has_no_values() {
+    fn debug_form_shows_names_of_sources_and_no_values() {
         assert_eq!(
-            format!("{:?}", Setting::expand("Bearer ${TOKEN}")),
+            format!("{:?}", Setting::from_template("Bearer ${TOKEN}")),
             "Bearer {env TOKEN}"
         );
     }
@@ -290,19 +291,19 @@ mod tests {
         assert_eq!(
             read_value("a = '${HOME}'").unwrap(),
             Setting::text("${HOME}"),
-            "nothing is expanded"
+            "`${{HOME}}` is literal text in `mcp.toml`"
         );
         assert_eq!(
             read_value("a = { secret = 'key', prefix = 'Bearer ' }").unwrap(),
             Setting::secret("key").with_prefix("Bearer ")
         );
-        for bad in [
+        for invalid in [
             "a = {}",
             "a = { secret = 'a', env = 'b' }",
             "a = { file = 'x' }",
             "a = 3",
         ] {
-            assert!(read(bad).is_err(), "{bad}");
+            assert!(read(invalid).is_err(), "{invalid}");
         }
     }
 }

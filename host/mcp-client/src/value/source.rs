@@ -16,12 +16,13 @@ pub trait ValueSource: Send + Sync {
     /// Returns an environment variable of the host, or `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// Stores a new value of a secret: a refresh token that its issuer has replaced. The default implementation fails.
+    /// Stores the new value of a secret whose value is a refresh token. Called after the issuer of the token has replaced
+    /// it. The default implementation fails.
     ///
     /// # Errors
-    /// If the secret cannot be stored. Calls to the server then fail with the message of the error, which must not
-    /// contain the value. Each call tries to store the value again. When the connection ends, an unstored value is
-    /// lost.
+    /// If the value cannot be stored. Calls to the server then fail with the message of the error, which must not
+    /// contain the value. Each call tries again to store the value. A value that is still not stored when the connection
+    /// ends is lost.
     fn replace_secret(&self, name: &str, value: &str) -> Result<(), Error> {
         let _ = value;
         let message = format!("the secret `{name}` cannot be replaced: its source does not store values");

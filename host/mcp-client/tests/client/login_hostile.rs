@@ -77,7 +77,7 @@ async fn a_response_to_another_login_is_ignored() {
 #[tokio::test]
 async fn hostile_metadata_of_an_issuer_begins_no_login() {
     let cases = [
-        (json!({"issuer": "https://evil.example"}), "that of another one"),
+        (json!({"issuer": "https://evil.example"}), "is for another issuer"),
         (
             json!({"authorization_endpoint": "http://evil.example/authorize"}),
             "plain HTTP",

@@ -371,7 +371,7 @@ async fn hostile_metadata_of_an_issuer_gets_nothing() {
     let metadata = [
         (
             json!({"issuer": "https://other.example", "token_endpoint": "https://other.example/token"}),
-            "another one",
+            "is for another issuer",
         ),
         (
             json!({"issuer": "ORIGIN", "token_endpoint": "http://other.example/token"}),

@@ -30,7 +30,7 @@ type Answer = fn(&Request, &str) -> Value;
 async fn no_part_of_a_secret_is_left_where_the_text_of_an_issuer_is_cut() {
     let answers: [(&str, Answer); 3] = [
         (
-            "that of another one",
+            "is for another issuer",
             |_, _| json!({"issuer": over_the_cut("https://other.example/", CLIENT_SECRET)}),
         ),
         (

@@ -166,7 +166,7 @@ async fn progress_reaches_the_user_and_a_call_can_be_cancelled() {
     assert_eq!(output.0.lock().unwrap().first().map(String::as_str), Some("step 1"));
 
     let cancel = CancellationToken::new();
-    let context = ToolContext::new().with_cancel(cancel.clone());
+    let context = ToolContext::new().with_cancel_token(cancel.clone());
     let wait = tool(&server, "wait", &context).await;
     let waiting = wait.call(Default::default(), &context);
     let (ended, ()) = tokio::join!(waiting, async {
@@ -279,7 +279,7 @@ async fn an_error_of_a_resource_or_prompt_tool_has_the_name_of_the_tool() {
     );
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let cancelled = ToolContext::new().with_cancel(cancel);
+    let cancelled = ToolContext::new().with_cancel_token(cancel);
     for (name, value) in [
         ("test_list_resources", json!({})),
         ("test_read_resource", json!({"uri": "test://greeting"})),

@@ -29,7 +29,7 @@ fn client(context: &ToolContext) -> Result<McpClient, ToolError> {
 /// Waits, unless the call is cancelled.
 async fn work(context: &ToolContext, seconds: u64) {
     tokio::select! {
-        () = context.cancel().cancelled() => {}
+        () = context.cancel_token().cancelled() => {}
         () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
     }
 }

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 
-use super::form::{decision, form};
+use super::form::{approval_form, parse_approval};
 use crate::client::{InputRound, McpClient};
 use rmcp::model::InputRequest;
 use toolwit::ToolContext;
 use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 
-/// Asks the user of the client that made the outermost call.
+/// Asks the user of the MCP client. Also asks about calls that tools make during a call of this client.
 pub(crate) struct ClientApprover;
 
 #[async_trait]
@@ -23,17 +23,17 @@ impl Approver for ClientApprover {
 }
 
 async fn ask(client: &McpClient, request: &ApprovalRequest) -> Approval {
-    let Some(form) = form(request) else {
+    let Some(form) = approval_form(request) else {
         return unanswered(request, "the question about it is too long to be shown to the user");
     };
     let form = InputRequest::Elicitation(form);
-    if !client.offers(&form) {
+    if !client.has_capability_for(&form) {
         return unanswered(request, "this client cannot ask its user");
     }
     match client.round() {
         Some(round) => ask_in_round(round, request, form),
         None => match client.ask_one(form).await {
-            Ok(answer) => decision(&answer),
+            Ok(answer) => parse_approval(&answer),
             Err(reason) => Approval::Unanswered {
                 reason: reason.to_owned(),
             },
@@ -41,22 +41,20 @@ async fn ask(client: &McpClient, request: &ApprovalRequest) -> Approval {
     }
 }
 
+/// Asks the user by ending the call with a question. The client then repeats the call with the answer of the user.
 fn ask_in_round(round: &InputRound, request: &ApprovalRequest, form: InputRequest) -> Approval {
     if !request.callers.is_empty() {
-        // The calling tools would run again when the client repeats the call.
-        return unanswered(
-            request,
-            "another tool calls it, so that its call cannot be repeated after a question",
-        );
+        // When the client repeats the call, the calling tools would run a second time.
+        return unanswered(request, "the user cannot be asked about a call that another tool makes");
     }
     let call_digest = serde_json::json!([request.tool, request.digest, request.arguments]);
     let call_digest = blake3::hash(call_digest.to_string().as_bytes()).into();
     if round.is_approved(&call_digest) {
         return Approval::Approved;
     }
-    match round.take_decision(&call_digest) {
+    match round.take_approval_answer(&call_digest) {
         Some(answer) => {
-            let approval = decision(&answer);
+            let approval = parse_approval(&answer);
             if approval == Approval::Approved {
                 round.approve(call_digest);
             }
@@ -71,7 +69,8 @@ fn ask_in_round(round: &InputRound, request: &ApprovalRequest, form: InputReques
     }
 }
 
-/// Returns the answer for a call about which the user cannot be asked. Its reason states how the call can be allowed.
+/// Returns the answer for a call about which the user cannot be asked. The reason in the answer contains `why`, and
+/// states how the operator can allow the call.
 fn unanswered(request: &ApprovalRequest, why: &str) -> Approval {
     Approval::Unanswered {
         reason: format!(

@@ -9,21 +9,21 @@ use toolwit::tool::text::{is_printable, printable};
 use toolwit::tool::{Approval, ApprovalRequest};
 
 /// The form field that holds the decision.
-const ALLOW: &str = "allow";
+const ALLOW_FIELD: &str = "allow";
 
 /// Maximum length of a question, in bytes. A person cannot check more, and clients cut longer texts.
 const QUESTION_BYTES_MAX: usize = 8 << 10;
 
-/// Returns the question about a call: the tool, its exact arguments, its effect, the rights that it would use, and the
-/// tools that call it. `None` if the question is too long to be shown in full.
-pub(super) fn form(request: &ApprovalRequest) -> Option<ElicitRequest> {
+/// Returns the form that asks the user about a call. The form shows the tool, all arguments, the effect class, the grant
+/// rules that the call would use, and the tools that make the call. `None` if the text is too long to be shown in full.
+pub(super) fn approval_form(request: &ApprovalRequest) -> Option<ElicitRequest> {
     let message = question(request);
     if message.len() > QUESTION_BYTES_MAX {
         return None;
     }
     let allow = BooleanSchema::new().title("Allow this call").with_default(false);
     let requested_schema = ElicitationSchema::builder()
-        .required_bool_property(ALLOW, |_| allow)
+        .required_bool_property(ALLOW_FIELD, |_| allow)
         .build()
         .ok()?;
     Some(ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
@@ -53,7 +53,7 @@ fn question(request: &ApprovalRequest) -> String {
     message
 }
 
-/// Replaces each character that is not printable by its Unicode escape, so that no text of the question is invisible.
+/// Replaces each character that is not printable by its Unicode escape, so that the user sees every character.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
         if is_printable(c) {
@@ -65,14 +65,14 @@ fn escaped(text: &str) -> String {
     })
 }
 
-/// Returns the decision that the client's answer to a form contains.
-pub(super) fn decision(answer: &Value) -> Approval {
+/// Returns the decision of the user, from the client's answer to a form.
+pub(super) fn parse_approval(answer: &Value) -> Approval {
     let Ok(result) = serde_json::from_value::<ElicitResult>(answer.clone()) else {
         return Approval::Unanswered {
             reason: "the client sent an invalid answer".to_owned(),
         };
     };
-    let is_allowed = result.content.as_ref().and_then(|fields| fields.get(ALLOW)) == Some(&Value::Bool(true));
+    let is_allowed = result.content.as_ref().and_then(|fields| fields.get(ALLOW_FIELD)) == Some(&Value::Bool(true));
     match result.action {
         ElicitationAction::Accept if is_allowed => Approval::Approved,
         ElicitationAction::Accept | ElicitationAction::Decline => Approval::Denied {
@@ -99,29 +99,25 @@ mod tests {
         ApprovalRequest::new("1", &definition, arguments, CallAccess::default())
     }
 
-    fn answered(answer: Value) -> Approval {
-        decision(&answer)
-    }
-
     #[test]
     fn question_shows_all_arguments_and_no_hidden_text() {
-        let shown = json!(form(&request(json!({"to": "bob\u{202e}\u{200b}"}))).unwrap());
-        assert_eq!(shown["method"], "elicitation/create");
-        let message = shown["params"]["message"].as_str().unwrap();
+        let form = json!(approval_form(&request(json!({"to": "bob\u{202e}\u{200b}"}))).unwrap());
+        assert_eq!(form["method"], "elicitation/create");
+        let message = form["params"]["message"].as_str().unwrap();
         assert!(message.contains("`pay`"), "{message}");
         assert!(message.contains("bob\\u{202e}\\u{200b}"), "{message}");
-        assert_eq!(shown["params"]["requestedSchema"]["required"], json!(["allow"]));
+        assert_eq!(form["params"]["requestedSchema"]["required"], json!(["allow"]));
     }
 
     #[test]
     fn question_that_is_too_long_to_be_read_is_not_asked() {
-        assert!(form(&request(json!({"text": "x".repeat(QUESTION_BYTES_MAX)}))).is_none());
+        assert!(approval_form(&request(json!({"text": "x".repeat(QUESTION_BYTES_MAX)}))).is_none());
     }
 
     #[test]
     fn only_an_explicit_yes_allows_a_call() {
         assert_eq!(
-            answered(json!({"action": "accept", "content": {"allow": true}})),
+            parse_approval(&json!({"action": "accept", "content": {"allow": true}})),
             Approval::Approved
         );
         for answer in [
@@ -130,10 +126,10 @@ mod tests {
             json!({"action": "accept", "content": {"allow": false}}),
             json!({"action": "decline", "content": {"allow": true}}),
         ] {
-            assert!(matches!(answered(answer), Approval::Denied { .. }));
+            assert!(matches!(parse_approval(&answer), Approval::Denied { .. }));
         }
         assert!(matches!(
-            answered(json!({"action": "cancel"})),
+            parse_approval(&json!({"action": "cancel"})),
             Approval::Unanswered { .. }
         ));
     }

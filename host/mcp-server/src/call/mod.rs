@@ -1,4 +1,4 @@
-//! One call of a client.
+//! A call of a tool that a client requested.
 
 mod output;
 mod run;

@@ -12,58 +12,61 @@ use tokio::task::JoinHandle;
 use crate::wire::Notes;
 use toolwit::tool::OutputSink;
 
-/// Maximum number of progress messages that wait for a slow client. Further messages are dropped, because a later
-/// message replaces them.
+/// Maximum number of progress messages that wait for a slow client. Further messages are dropped, because each progress
+/// message replaces the previous one.
 const PROGRESS_WAITING_MAX: usize = 64;
 
-/// Maximum number of messages of one call to the user. Further messages are dropped.
+/// Maximum number of messages that one call can send to the user. Further messages are dropped.
 const NOTES_MAX: usize = 100;
 
-/// Maximum time to send the remaining progress of a call before its result.
+/// Maximum time in which the remaining progress of a call is sent, before the result is sent.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
-/// Receives the output of a tool.
+/// Receives the output of a tool during a call.
 pub(super) struct CallOutput {
-    progress: Mutex<Option<mpsc::Sender<String>>>,
+    /// The queue of progress messages. `None` if the request has no progress token, or the call has ended.
+    progress_queue: Mutex<Option<mpsc::Sender<String>>>,
+    /// The messages to the user.
     notes: Mutex<Notes>,
 }
 
-/// The output of a call, and the task that sends its progress to the client.
-pub(super) struct ProgressTask {
+/// The output of a running call, and the task that sends the progress to the client.
+pub(super) struct RunningOutput {
     output: Arc<CallOutput>,
-    task: Option<JoinHandle<()>>,
+    /// `None` if the request has no progress token.
+    progress_task: Option<JoinHandle<()>>,
 }
 
 impl CallOutput {
-    /// Creates the output of a call. A task sends its progress if the request has a progress token.
-    pub(super) fn start(request: &RequestContext<RoleServer>) -> ProgressTask {
-        let (progress, task) = match request.meta.get_progress_token() {
+    /// Creates the output of a call. If the request has a progress token, starts the task that sends the progress.
+    pub(super) fn start(request: &RequestContext<RoleServer>) -> RunningOutput {
+        let (progress_queue, progress_task) = match request.meta.get_progress_token() {
             Some(token) => {
                 let (sender, receiver) = mpsc::channel(PROGRESS_WAITING_MAX);
                 (
                     Some(sender),
-                    Some(tokio::spawn(send(request.peer.clone(), token, receiver))),
+                    Some(tokio::spawn(send_progress(request.peer.clone(), token, receiver))),
                 )
             }
             None => (None, None),
         };
         let output = Arc::new(Self {
-            progress: Mutex::new(progress),
+            progress_queue: Mutex::new(progress_queue),
             notes: Mutex::default(),
         });
-        ProgressTask { output, task }
+        RunningOutput { output, progress_task }
     }
 }
 
-impl ProgressTask {
+impl RunningOutput {
     pub(super) fn output(&self) -> Arc<CallOutput> {
         self.output.clone()
     }
 
     /// Sends the remaining progress, and returns the messages to the user. Further progress is ignored.
     pub(super) async fn finish(self) -> Notes {
-        lock(&self.output.progress).take();
-        if let Some(mut task) = self.task
+        lock(&self.output.progress_queue).take();
+        if let Some(mut task) = self.progress_task
             && tokio::time::timeout(FLUSH_MAX, &mut task).await.is_err()
         {
             task.abort();
@@ -72,9 +75,9 @@ impl ProgressTask {
     }
 }
 
-/// Sends progress until the call ends. The progress value is the number of the message, because a tool reports only
-/// text.
-async fn send(peer: Peer<RoleServer>, token: ProgressToken, mut messages: mpsc::Receiver<String>) {
+/// Sends progress notifications until the call ends. The value of the progress is the number of the message, because a
+/// tool reports only text.
+async fn send_progress(peer: Peer<RoleServer>, token: ProgressToken, mut messages: mpsc::Receiver<String>) {
     let mut progress = 0.0;
     while let Some(text) = messages.recv().await {
         progress += 1.0;
@@ -87,9 +90,9 @@ async fn send(peer: Peer<RoleServer>, token: ProgressToken, mut messages: mpsc::
 
 impl OutputSink for CallOutput {
     fn progress(&self, text: &str) {
-        if let Some(progress) = &*lock(&self.progress) {
-            // A full queue means that the client is slow, and a newer message will follow.
-            drop(progress.try_send(text.to_owned()));
+        if let Some(queue) = &*lock(&self.progress_queue) {
+            // If the queue is full, the message is dropped.
+            drop(queue.try_send(text.to_owned()));
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::output::CallOutput;
 use crate::client::{InputRound, LogLevel, McpClient};
 use crate::principal::Principal;
-use crate::wire::{MetaContext, Notes, call_context};
+use crate::wire::{Notes, TraceMeta, call_context};
 use toolwit::agent::{SessionAnswer, ToolSession};
 use toolwit::tool::DeferredWork;
 use toolwit::{Arguments, Error};
@@ -22,20 +22,20 @@ pub(crate) struct CallOutcome {
     pub(crate) notes: Notes,
 }
 
-/// The request of a call, its principal, and the ways to ask and notify the client.
+/// The request of a call and its principal, and how the client is asked and notified during the call.
 pub(crate) struct CallRequest<'r> {
     pub(crate) principal: &'r Principal,
     pub(crate) request: &'r RequestContext<RoleServer>,
-    /// The round of a request without a session: a question ends the call. With a session there is no round, and
-    /// questions are sent during the call.
+    /// The round of a request without a session: a question to the client ends the call. `None` for a request with a
+    /// session: questions are sent during the call.
     pub(crate) round: Option<Arc<InputRound>>,
     /// The lowest severity of the messages for the client's log; `None` for no messages.
     pub(crate) log_min: Option<LogLevel>,
 }
 
-/// Calls a tool of a session for a request. Cancelling the request stops the guest, and the tool's progress becomes
-/// notifications. If the call returns a result, the standard output, the standard error and the log of the guest become
-/// one debug message in the client's log.
+/// Calls a tool of a session for a request. If the request is cancelled, the guest is stopped. The progress of the tool is
+/// sent as notifications. After the call, the standard output, the standard error and the log of the guest are sent as
+/// one debug message to the client's log.
 pub(crate) async fn call(
     tools: &ToolSession,
     name: &str,
@@ -48,11 +48,11 @@ pub(crate) async fn call(
         round,
         log_min,
     } = call_request;
-    let progress = CallOutput::start(request);
+    let running_output = CallOutput::start(request);
     let (client, mut outbox) = McpClient::of_request(request, round, log_min);
-    let context = call_context(principal.context(), &MetaContext(&request.meta))
-        .with_cancel(request.ct.clone())
-        .with_output(progress.output())
+    let context = call_context(principal.context(), &TraceMeta(&request.meta))
+        .with_cancel_token(request.ct.clone())
+        .with_output(running_output.output())
         .with_extension(client.clone());
     let context = match request.extensions.get::<DeferredWork>() {
         Some(deferred_work) => context.with_extension(deferred_work.clone()),
@@ -70,6 +70,6 @@ pub(crate) async fn call(
     outbox.finish().await;
     CallOutcome {
         answer,
-        notes: progress.finish().await,
+        notes: running_output.finish().await,
     }
 }

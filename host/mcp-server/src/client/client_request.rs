@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use toolwit::{Error, ErrorKind, Phase};
 
-/// A request of a tool to the client that called it. The answers are as trustworthy as the client.
+/// A request of a tool to the MCP client that called the tool. The answers are as trustworthy as the client.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ClientRequest {
-    /// Asks the user to fill a form. The answer is an `ElicitResult` with `action` and `content`.
+    /// Asks the user to fill in a form. The answer is an `ElicitResult` with `action` and `content`.
     Form {
         /// The question.
         message: String,
@@ -63,7 +63,7 @@ impl ClientRequest {
     }
 }
 
-/// Returns the capability that a client lacks for a request, or `None` if it has the capability.
+/// Returns the capability that a request needs, if the client lacks it. `None` if the client has the capability.
 pub(super) fn missing_capability(request: &InputRequest, client: &ClientCapabilities) -> Option<ClientCapabilities> {
     let mut missing = ClientCapabilities::default();
     let has_capability = match request {
@@ -95,7 +95,7 @@ pub(super) fn capability_name(request: &InputRequest) -> &'static str {
     }
 }
 
-/// Converts a request for input to a request that the server sends during a call.
+/// Converts a request for input to a request that the server sends during a call. `None` for an unknown variant.
 pub(super) fn server_request(request: InputRequest) -> Option<ServerRequest> {
     match request {
         InputRequest::Elicitation(form) => Some(ServerRequest::ElicitRequest(form)),
@@ -105,7 +105,7 @@ pub(super) fn server_request(request: InputRequest) -> Option<ServerRequest> {
     }
 }
 
-/// Returns the JSON of an answer. `None` if it answers another kind of request.
+/// Returns the JSON of an answer to a request for input. `None` for the result of any other request.
 pub(super) fn answer_value(answer: ClientResult) -> Option<Value> {
     match answer {
         ClientResult::ElicitResult(answer) => serde_json::to_value(answer).ok(),
@@ -115,8 +115,8 @@ pub(super) fn answer_value(answer: ClientResult) -> Option<Value> {
     }
 }
 
-/// Returns whether an answer has the form that its request needs.
-pub(super) fn fits(request: &InputRequest, answer: &Value) -> bool {
+/// Returns whether an answer has the type that its request needs.
+pub(super) fn is_valid_answer(request: &InputRequest, answer: &Value) -> bool {
     match request {
         InputRequest::Elicitation(_) => serde_json::from_value::<ElicitResult>(answer.clone()).is_ok(),
         InputRequest::CreateMessage(_) => serde_json::from_value::<CreateMessageResult>(answer.clone()).is_ok(),

@@ -1,4 +1,4 @@
-//! One round of a request that may require input.
+//! One round of a request without a session: the answers of the client, and the further questions.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,17 +7,18 @@ use rmcp::ErrorData;
 use rmcp::model::{ClientCapabilities, InputRequest, InputRequests, InputRequiredResult, InputResponses};
 use serde_json::Value;
 
-use super::client_request::fits;
+use super::client_request::is_valid_answer;
 use super::question_state::{QuestionBinding, QuestionSealer, QuestionState};
 use crate::wire;
 
-/// The key of the question for an approval in the requests for input.
-pub(super) const APPROVAL: &str = "approval";
+/// The key of the question for an approval, among the requests for input of a result.
+pub(super) const APPROVAL_KEY: &str = "approval";
 
-/// The digest of everything that an approval refers to: the tool, its definition, code and rights, and the arguments.
+/// The digest of a call that needs an approval: the tool, its definition, code and grant, and the arguments.
 pub(crate) type CallDigest = [u8; 32];
 
-/// One round of a request, which the client repeats with answers.
+/// One round of a request without a session. If the request has questions to the client, it ends with them. The client
+/// then repeats the request with the answers, which begins the next round.
 #[derive(Default)]
 pub(crate) struct InputRound {
     state: Mutex<RoundState>,
@@ -25,23 +26,23 @@ pub(crate) struct InputRound {
 
 #[derive(Default)]
 struct RoundState {
-    /// The user's decision about a call, which came with the request. It is used once.
-    decision: Option<(CallDigest, Value)>,
-    /// The state of the earlier rounds, which the next round receives.
+    /// The client's answer to the question for an approval, and the call of the question. It is used once.
+    approval_answer: Option<(CallDigest, Value)>,
+    /// The state from the earlier rounds. It is sealed and sent to the client for the next round.
     question_state: QuestionState,
-    /// The requests to the client with which the call ends.
+    /// The requests to the client. If there are any, the call ends with them.
     requests: InputRequests,
-    /// The capabilities that the call needs, and the client does not have.
+    /// The capabilities that the call needs and the client lacks.
     missing_capabilities: Option<ClientCapabilities>,
 }
 
 impl InputRound {
-    /// Creates the round of a request, with the answers of the request. An approval applies only to the question of the
-    /// sealed state.
+    /// Creates the round of a request from its sealed state and its answers. The answer to a question for an approval
+    /// counts only if the sealed state contains this question.
     ///
     /// # Errors
-    /// If the state was not sealed for this request, was used already, or has expired, or if the principal or its group
-    /// has used too many states.
+    /// If the state was not sealed for this request, was redeemed already, or has expired, or if the principal or its
+    /// group has redeemed too many states.
     pub(crate) fn begin(
         sealer: &QuestionSealer,
         binding: &QuestionBinding<'_>,
@@ -52,17 +53,17 @@ impl InputRound {
             Some(sealed) => sealer.redeem(sealed, binding)?,
             None => QuestionState::default(),
         };
-        let mut decision = None;
+        let mut approval_answer = None;
         for (key, answer) in responses.into_iter().flatten() {
-            if key != APPROVAL {
+            if key != APPROVAL_KEY {
                 question_state.answers.insert(key.clone(), answer.clone());
             } else if let Some(call_digest) = question_state.asked {
-                decision = Some((call_digest, answer.clone()));
+                approval_answer = Some((call_digest, answer.clone()));
             }
         }
         question_state.asked = None;
         let state = RoundState {
-            decision,
+            approval_answer,
             question_state,
             ..RoundState::default()
         };
@@ -71,9 +72,10 @@ impl InputRound {
         })
     }
 
-    /// Takes the user's decision about a call. `None` if the request has no decision, or one about another call.
-    pub(crate) fn take_decision(&self, call_digest: &CallDigest) -> Option<Value> {
-        let (answered_digest, answer) = self.state().decision.take()?;
+    /// Takes the client's answer to the question for an approval of a call. `None` if the request has no such answer, or
+    /// the answer is about another call.
+    pub(crate) fn take_approval_answer(&self, call_digest: &CallDigest) -> Option<Value> {
+        let (answered_digest, answer) = self.state().approval_answer.take()?;
         (answered_digest == *call_digest).then_some(answer)
     }
 
@@ -87,21 +89,21 @@ impl InputRound {
         self.state().question_state.approved = Some(call_digest);
     }
 
-    /// Adds the question whether a call may run. The request then ends with the question.
+    /// Adds the question for the approval of a call. The request then ends with the question.
     pub(crate) fn ask_approval(&self, call_digest: CallDigest, form: InputRequest) {
         let mut state = self.state();
         state.question_state.asked = Some(call_digest);
-        state.requests.insert(APPROVAL.to_owned(), form);
+        state.requests.insert(APPROVAL_KEY.to_owned(), form);
     }
 
-    /// Returns the answers to requests. If an answer is missing or has the wrong form, its request is added to those
-    /// with which the call ends. `None` if there is such a request.
+    /// Returns the answers to all requests. If an answer is missing or has the wrong type, returns `None`, and the call
+    /// ends with the unanswered requests.
     pub(crate) fn ask(&self, requests: BTreeMap<String, InputRequest>) -> Option<BTreeMap<String, Value>> {
         let mut state = self.state();
         let mut answers = BTreeMap::new();
         for (key, request) in requests {
             match state.question_state.answers.get(&key) {
-                Some(answer) if fits(&request, answer) => {
+                Some(answer) if is_valid_answer(&request, answer) => {
                     answers.insert(key, answer.clone());
                 }
                 _ => {
@@ -113,16 +115,16 @@ impl InputRound {
     }
 
     /// Records the capabilities that the call needs and the client lacks. The request then ends with an error.
-    pub(crate) fn require(&self, missing: ClientCapabilities) {
+    pub(crate) fn set_missing_capabilities(&self, missing: ClientCapabilities) {
         self.state().missing_capabilities = Some(missing);
     }
 
-    /// Returns the result that asks the client, if the call ended with a question.
+    /// Returns the result that contains the requests to the client. `None` if there are no requests.
     ///
     /// # Errors
     /// If the client lacks a capability, the answers of the earlier rounds are too long, or the system has no
     /// randomness.
-    pub(crate) fn question(
+    pub(crate) fn input_required_result(
         &self,
         sealer: &QuestionSealer,
         binding: &QuestionBinding<'_>,

@@ -1,4 +1,4 @@
-//! The client that made a call, for its tools.
+//! The MCP client that made a call, as the called tools see it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use rmcp::task_manager::TaskContext;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use super::client_request::{ClientRequest, capability_name, fits, missing_capability};
-use super::input_round::{APPROVAL, InputRound};
+use super::client_request::{ClientRequest, capability_name, is_valid_answer, missing_capability};
+use super::input_round::{APPROVAL_KEY, InputRound};
 use super::log_level::LogLevel;
-use super::outbox::{GONE, LogMessage, Outbox, OutgoingMessage, Question};
+use super::outbox::{CLIENT_GONE, LogMessage, Outbox, OutgoingMessage, Question};
 use super::task_slot::TaskSlot;
 use toolwit::tool::{CallChain, ToolError};
 use toolwit::{Error, ErrorKind, Phase, ToolContext};
 
-/// Maximum time that the client has to answer a request, the wait for earlier questions included.
-const ANSWER_MAX: Duration = Duration::from_secs(10 * 60);
+/// Maximum time in which the client answers a request. It includes the time in which earlier questions are answered.
+const ANSWER_WALL_MAX: Duration = Duration::from_secs(10 * 60);
 
 const TOO_LATE: &str = "the user did not answer in time";
 
-/// The MCP client that made a call. A native tool reaches it through the context of its call.
+/// The MCP client that made a call. A native tool gets it from the context of the call, with [`McpClient::of`].
 ///
 /// ```
 /// use serde_json::json;
@@ -49,33 +49,34 @@ const TOO_LATE: &str = "the user did not answer in time";
 pub struct McpClient {
     capabilities: Arc<ClientCapabilities>,
     log_min: Option<LogLevel>,
-    outbox: mpsc::Sender<OutgoingMessage>,
-    /// The round of a request without a session. With a session, it is `None`, and the server sends requests during the
-    /// call.
+    /// Sends messages to the [`Outbox`] of the call.
+    messages: mpsc::Sender<OutgoingMessage>,
+    /// The round of a request without a session. `None` for a request with a session: the server sends questions during
+    /// the call.
     round: Option<Arc<InputRound>>,
     /// The task that the call may become.
-    slot: TaskSlot,
-    /// Whether another tool made the call. Then the client cannot answer by repeating the call.
+    task_slot: TaskSlot,
+    /// Whether another tool made the call. The client can repeat only calls that it made itself.
     is_nested: bool,
 }
 
 impl McpClient {
-    /// Creates the client of a request. [`Outbox::send`] must be polled as long as the call runs.
+    /// Creates the client of a request, and its outbox. [`Outbox::send`] must be polled as long as the call runs.
     pub(crate) fn of_request(
         request: &RequestContext<RoleServer>,
         round: Option<Arc<InputRound>>,
         log_min: Option<LogLevel>,
     ) -> (Self, Outbox) {
-        let (outbox, receiver) = Outbox::new(request);
+        let (messages, outbox) = Outbox::new(request);
         let client = Self {
             capabilities: Arc::new(request.client_capabilities().unwrap_or_default()),
             log_min,
-            outbox,
+            messages,
             round,
-            slot: request.extensions.get::<TaskSlot>().cloned().unwrap_or_default(),
+            task_slot: request.extensions.get::<TaskSlot>().cloned().unwrap_or_default(),
             is_nested: false,
         };
-        (client, receiver)
+        (client, outbox)
     }
 
     /// Returns the client that made a call. `None` if the call does not come from an MCP client.
@@ -88,23 +89,24 @@ impl McpClient {
         })
     }
 
-    /// Returns whether the request is valid, and the client declared that it answers such requests.
+    /// Returns whether the request is valid, and the client declared the capability for it.
     #[must_use]
     pub fn can_answer(&self, request: &ClientRequest) -> bool {
         let request = request.to_wire();
         request.is_ok_and(|request| missing_capability(&request, &self.capabilities).is_none())
     }
 
-    /// Sends requests to the client, and returns its answers under the same keys.
+    /// Sends requests to the client, and returns the answers under the keys of the requests.
     ///
-    /// From revision 2026-07-28 the call ends here if an answer is missing, and the client repeats it with the answers.
-    /// The tool then runs again from its start: it must ask before it changes anything. An answer to an earlier
-    /// question is returned at once, so that a tool can ask several times, with different keys.
+    /// From revision 2026-07-28, this function fails if an answer is missing. The call then ends with the requests, and
+    /// the client repeats the call with the answers. The tool runs again from its start, so it must ask before it changes
+    /// anything. Answers from earlier repetitions are returned at once: a tool can ask several times, with different keys.
+    /// A call that has become a task is not repeated: this function waits for the answers.
     ///
     /// # Errors
-    /// If a request is invalid, a key is the reserved `approval`, or the client lacks a capability, does not answer, or
-    /// answers only when it repeats the call. From revision 2026-07-28 also if another tool calls this one, unless the
-    /// call is a task. The tool must return the error.
+    /// If a request is invalid, a key begins with the reserved word `approval`, the client lacks a capability, or an answer is missing
+    /// or invalid. From revision 2026-07-28 also if another tool makes this call, unless the call has become a task. The
+    /// tool must return the error.
     pub async fn ask<K: Into<String>>(
         &self,
         requests: impl IntoIterator<Item = (K, ClientRequest)>,
@@ -112,8 +114,10 @@ impl McpClient {
         let mut wire_requests = BTreeMap::new();
         for (key, request) in requests {
             let key = key.into();
-            if key == APPROVAL {
-                let message = format!("the key `{APPROVAL}` of a request to the client is reserved");
+            // In a task, the question for an approval has such a key with a number.
+            if key.starts_with(APPROVAL_KEY) {
+                let message =
+                    format!("the key `{key}` of a request to the client is reserved: it begins with `{APPROVAL_KEY}`");
                 return Err(ToolError::Operator(Error::new(
                     ErrorKind::Configuration,
                     Phase::Execute,
@@ -125,7 +129,7 @@ impl McpClient {
         for request in wire_requests.values() {
             if let Some(missing) = missing_capability(request, &self.capabilities) {
                 if let Some(round) = &self.round {
-                    round.require(missing);
+                    round.set_missing_capabilities(missing);
                 }
                 return Err(unanswered(format!(
                     "the client does not offer `{}`",
@@ -133,26 +137,29 @@ impl McpClient {
                 )));
             }
         }
-        if let Some(task) = self.slot.task() {
+        if let Some(task) = self.task_slot.task() {
             return ask_in_task(task, wire_requests).await;
         }
         match &self.round {
-            // The calling tools would run again when the client repeats the call.
+            // When the client repeats the call, the calling tools would run a second time.
             Some(_) if self.is_nested => Err(unanswered(
-                "another tool calls this one, so that the client cannot be asked",
+                "the client cannot be asked during a call that another tool makes",
             )),
             Some(round) => round
                 .ask(wire_requests)
                 .ok_or_else(|| unanswered("the client is asked first")),
-            None => self.ask_now(wire_requests).await,
+            None => self.ask_during_call(wire_requests).await,
         }
     }
 
-    async fn ask_now(&self, requests: BTreeMap<String, InputRequest>) -> Result<BTreeMap<String, Value>, ToolError> {
+    async fn ask_during_call(
+        &self,
+        requests: BTreeMap<String, InputRequest>,
+    ) -> Result<BTreeMap<String, Value>, ToolError> {
         let mut answers = BTreeMap::new();
         for (key, request) in requests {
             let answer = self.ask_one(request.clone()).await.map_err(unanswered)?;
-            if !fits(&request, &answer) {
+            if !is_valid_answer(&request, &answer) {
                 return Err(unanswered("the client sent an invalid answer"));
             }
             answers.insert(key, answer);
@@ -160,45 +167,46 @@ impl McpClient {
         Ok(answers)
     }
 
-    /// Sends a request during the call, or as a request of its task.
+    /// Sends one request during the call, or as an input request of the task that the call has become.
     ///
     /// # Errors
     /// The reason why there is no answer.
     pub(crate) async fn ask_one(&self, request: InputRequest) -> Result<Value, &'static str> {
-        if let Some(task) = self.slot.task() {
-            let answer = tokio::time::timeout(ANSWER_MAX, task.request_input(next_key(), request)).await;
+        if let Some(task) = self.task_slot.task() {
+            let answer = tokio::time::timeout(ANSWER_WALL_MAX, task.request_input(next_approval_key(), request)).await;
             return answer.map_err(|_| TOO_LATE)?.map_err(|_| "the task was cancelled");
         }
         let (answer, receiver) = oneshot::channel();
         let question = OutgoingMessage::Question(Box::new(Question { request, answer }));
-        if self.outbox.send(question).await.is_err() {
-            return Err(GONE);
+        if self.messages.send(question).await.is_err() {
+            return Err(CLIENT_GONE);
         }
-        // Earlier questions may use a part of the time.
-        let answered = tokio::time::timeout(ANSWER_MAX, receiver).await;
+        // The time starts now, although the question may wait until earlier questions are answered.
+        let answered = tokio::time::timeout(ANSWER_WALL_MAX, receiver).await;
         answered
             .map_err(|_| TOO_LATE)?
             .unwrap_or(Err("the client did not answer"))
     }
 
     /// Returns whether the client has the capability for a request.
-    pub(crate) fn offers(&self, request: &InputRequest) -> bool {
+    pub(crate) fn has_capability_for(&self, request: &InputRequest) -> bool {
         missing_capability(request, &self.capabilities).is_none()
     }
 
-    /// Returns the round of a request without a session. `None` if the call has become a task.
+    /// Returns the round of a request without a session. `None` for a request with a session, or if the call has become a
+    /// task.
     pub(crate) fn round(&self) -> Option<&InputRound> {
-        self.round.as_deref().filter(|_| self.slot.task().is_none())
+        self.round.as_deref().filter(|_| self.task_slot.task().is_none())
     }
 
-    /// Sends a message to the log of the client, if it wants messages of this severity. A message that a slow client
-    /// cannot receive is dropped, and so is one of a call that became a task.
+    /// Sends a message to the log of the client, if the client wants messages of this severity. The message is dropped if
+    /// too many messages wait for a slow client, or if the call has become a task.
     pub fn log(&self, level: LogLevel, logger: &str, data: Value) {
-        let has_stream = self.slot.task().is_none();
-        if has_stream && self.log_min.is_some_and(|min| level >= min) {
+        let is_task = self.task_slot.task().is_some();
+        if !is_task && self.log_min.is_some_and(|min| level >= min) {
             let logger = logger.to_owned();
             let message = LogMessage { level, logger, data };
-            drop(self.outbox.try_send(OutgoingMessage::Log(message)));
+            drop(self.messages.try_send(OutgoingMessage::Log(message)));
         }
     }
 }
@@ -209,16 +217,16 @@ impl std::fmt::Debug for McpClient {
     }
 }
 
-/// Asks the client through a task, all requests at the same time.
+/// Sends all requests at the same time, as input requests of a task.
 async fn ask_in_task(
     task: &TaskContext,
     requests: BTreeMap<String, InputRequest>,
 ) -> Result<BTreeMap<String, Value>, ToolError> {
     let questions = requests.into_iter().map(|(key, request)| async move {
-        let answer = tokio::time::timeout(ANSWER_MAX, task.request_input(key.clone(), request.clone())).await;
+        let answer = tokio::time::timeout(ANSWER_WALL_MAX, task.request_input(key.clone(), request.clone())).await;
         let answer = answer.map_err(|_| unanswered(TOO_LATE))?;
-        let answer = answer.map_err(|_| unanswered("the task was cancelled, or asks twice under one key"))?;
-        if fits(&request, &answer) {
+        let answer = answer.map_err(|_| unanswered("the task was cancelled, or it used the key of a request twice"))?;
+        if is_valid_answer(&request, &answer) {
             Ok((key, answer))
         } else {
             Err(unanswered("the client sent an invalid answer"))
@@ -229,10 +237,10 @@ async fn ask_in_task(
         .map(|answers| answers.into_iter().collect())
 }
 
-/// Returns a key for an approval question of a task. Each key is returned once.
-fn next_key() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    format!("{APPROVAL}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+/// Returns a new key for the question for an approval in a task.
+fn next_approval_key() -> String {
+    static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+    format!("{APPROVAL_KEY}-{}", NEXT_NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
 fn unanswered(reason: impl Into<String>) -> ToolError {

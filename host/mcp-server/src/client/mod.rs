@@ -1,8 +1,8 @@
-//! The client that made a call: its questions to the user, its model, and its log.
+//! The MCP client that made a call: questions to its user and to its model, and messages to its log.
 //!
-//! Up to revision 2025-11-25 the server sends requests during the call. From 2026-07-28 the call ends with a result
-//! that requires input, and the client repeats it with the answers and the state of the questions, which the server
-//! sealed.
+//! Up to revision 2025-11-25, the server sends requests to the client during the call. From revision 2026-07-28, the call
+//! ends with a result that contains the requests and a sealed state. The client then repeats the call with the answers
+//! and the sealed state.
 
 mod client_request;
 mod input_round;

@@ -1,4 +1,4 @@
-//! The messages of a running call to its client.
+//! The messages that a running call sends to its client.
 #![allow(deprecated, reason = "revision 2026-07-28 deprecates logging, and clients use it")]
 
 use std::convert::Infallible;
@@ -13,8 +13,8 @@ use super::client_request::{answer_value, server_request};
 use super::log_level::LogLevel;
 use crate::open_streams::OpenStreams;
 
-/// The reason why a client that has no connection does not answer.
-pub(super) const GONE: &str = "the client is gone";
+/// The reason why there is no answer, if the client has no connection.
+pub(super) const CLIENT_GONE: &str = "the client is gone";
 
 /// Maximum number of messages that wait for a slow client. Further log messages are dropped, and further questions
 /// wait.
@@ -55,8 +55,8 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Creates the outbox of a request, and its sender. Over HTTP, a question fails if the client of its session is
-    /// gone.
+    /// Creates the outbox of a request, and the sender of its messages. In a session over HTTP, a question fails if the
+    /// client has no connection.
     pub(super) fn new(request: &RequestContext<RoleServer>) -> (mpsc::Sender<OutgoingMessage>, Self) {
         let (sender, messages) = mpsc::channel(WAITING_MAX);
         let parts = request.extensions.get::<http::request::Parts>();
@@ -68,8 +68,8 @@ impl Outbox {
         (sender, outbox)
     }
 
-    /// Sends messages in order, one question at a time. Never returns. Must be polled by the task that handles the
-    /// request, so that the messages are sent on the stream of the request.
+    /// Sends messages in order. After a question, waits for the answer. Never returns. Must be polled by the task that
+    /// handles the request, so that the messages are sent on the response stream of the request.
     pub(crate) async fn send(&mut self) -> Infallible {
         while let Some(message) = self.messages.recv().await {
             match message {
@@ -102,9 +102,9 @@ async fn ask(peer: &Peer<RoleServer>, streams: Option<&OpenStreams>, question: Q
         }
     };
     let outcome = tokio::select! {
-        // The call was cancelled, or the user did not answer in time.
+        // The receiver was dropped: the call was cancelled, or the user did not answer in time.
         () = answer.closed() => return,
-        () = client_gone => Err(GONE),
+        () = client_gone => Err(CLIENT_GONE),
         response = peer.send_request(request) => match response {
             Ok(result) => answer_value(result).ok_or("the client sent an invalid answer"),
             Err(error) => {

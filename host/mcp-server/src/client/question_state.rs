@@ -1,4 +1,4 @@
-//! The sealed state of a question, which the client sends back with the answer.
+//! The sealed state of the questions of a request. The client sends the state back with the answers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,20 +15,20 @@ use super::input_round::CallDigest;
 use super::redeemed_states::{NONCE_BYTES, RedeemedStates};
 use toolwit::Arguments;
 
-/// Maximum time between a question and its answer.
+/// Time after which a sealed state expires: the maximum time between a question and its answer.
 const STATE_TTL: Duration = Duration::from_secs(10 * 60);
 
-/// The length of a seal, a keyed BLAKE3 hash.
+/// The length of a seal in bytes. A seal is a keyed BLAKE3 hash.
 const SEAL_BYTES: usize = 32;
 
-/// Maximum size of a state, in bytes. The answers are most of it.
+/// Maximum size of a state as JSON, in bytes. The answers are its largest part.
 const STATE_BYTES_MAX: usize = 256 << 10;
 
 const INVALID: &str = "`requestState` is invalid for this request; repeat the request without it";
 const EXPIRED: &str = "`requestState` has expired; repeat the request without it";
-const NO_RANDOMNESS: &str = "the server cannot seal the state of a question";
+const CANNOT_SEAL: &str = "the server cannot seal the state of a question";
 
-/// The state of a request between its rounds. The client can read it, but not change it.
+/// The state of a request between its rounds. The client can read the sealed state, but cannot change it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct QuestionState {
     /// The call that the question asks the user to approve.
@@ -39,13 +39,13 @@ pub(super) struct QuestionState {
     pub(super) answers: BTreeMap<String, Value>,
 }
 
-/// Seals the states of questions, and opens each sealed state once. Only this process has the key: a state is invalid
-/// after a restart.
+/// Seals states, and redeems each sealed state once. Only this process has the key: after a restart, earlier states are
+/// invalid.
 pub(crate) struct QuestionSealer {
-    /// `None` if the system has no randomness; then nothing can be sealed or opened.
+    /// `None` if the system has no randomness. No state can then be sealed or redeemed.
     key: Option<[u8; 32]>,
     start: Instant,
-    /// The states that were opened. Their expiry is in milliseconds since `start`.
+    /// The states that were redeemed. Their times of expiry are in milliseconds since `start`.
     redeemed: Mutex<RedeemedStates>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct QuestionSealer {
 /// with other arguments cannot use the state.
 pub(crate) struct QuestionBinding<'b> {
     pub(crate) principal: &'b str,
-    /// The group of the principal, for the limit on opened states. It is not part of the seal.
+    /// The group of the principal, for the limit on redeemed states. It is not part of the seal.
     pub(crate) group: &'b str,
     /// The name of the tool, or `prompts/get` and the name of the prompt.
     pub(crate) tool: &'b str,
@@ -77,34 +77,34 @@ impl Default for QuestionSealer {
 }
 
 impl QuestionSealer {
-    /// Seals the state of a question.
+    /// Returns the sealed form of a state: a nonce, the time of expiry, the state as JSON, and the seal, in base64.
     ///
     /// # Errors
     /// If the state is too long, or the system has no randomness.
     pub(super) fn seal(&self, state: &QuestionState, binding: &QuestionBinding<'_>) -> Result<String, &'static str> {
-        let nonce: [u8; NONCE_BYTES] = random_bytes().ok_or(NO_RANDOMNESS)?;
-        let payload = serde_json::to_vec(state).map_err(|_| NO_RANDOMNESS)?;
+        let nonce: [u8; NONCE_BYTES] = random_bytes().ok_or(CANNOT_SEAL)?;
+        let payload = serde_json::to_vec(state).map_err(|_| CANNOT_SEAL)?;
         if payload.len() > STATE_BYTES_MAX {
             return Err("the answers of the client are too long");
         }
         let mut content = nonce.to_vec();
         content.extend((self.now() + millis(STATE_TTL)).to_be_bytes());
         content.extend(payload);
-        let seal = self.seal_of(&content, binding).ok_or(NO_RANDOMNESS)?;
+        let seal = self.seal_of(&content, binding).ok_or(CANNOT_SEAL)?;
         content.extend(seal.as_bytes());
         Ok(URL_SAFE_NO_PAD.encode(content))
     }
 
-    /// Opens a sealed state. Each state can be opened once.
+    /// Checks the seal of a state, and returns the state. Each sealed state can be redeemed once.
     ///
     /// # Errors
-    /// If the state was not sealed here for this request, was opened already, or has expired, or if too many states of
-    /// the principal or its group were opened.
+    /// If the state was not sealed by this process for this request, was redeemed already, or has expired, or if the
+    /// principal or its group has redeemed too many states.
     pub(super) fn redeem(&self, sealed: &str, binding: &QuestionBinding<'_>) -> Result<QuestionState, &'static str> {
-        let state = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| INVALID)?;
-        let (content, seal) = state.split_last_chunk::<SEAL_BYTES>().ok_or(INVALID)?;
+        let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| INVALID)?;
+        let (content, seal) = bytes.split_last_chunk::<SEAL_BYTES>().ok_or(INVALID)?;
         let expected = self.seal_of(content, binding).ok_or(INVALID)?;
-        // The comparison of hashes takes the same time for all inputs.
+        // The comparison of hashes takes constant time, so that it does not reveal how much of a forged seal is correct.
         if expected != *seal {
             return Err(INVALID);
         }
@@ -120,12 +120,12 @@ impl QuestionSealer {
         Ok(state)
     }
 
-    /// Sets the number of groups of principals that share the maximum number of opened states equally.
+    /// Sets the number of groups of principals. The groups share the maximum number of redeemed states equally.
     pub(crate) fn share_among(&self, groups: usize) {
         self.redeemed().share_among(groups);
     }
 
-    /// Removes the opened states that have expired.
+    /// Forgets the redeemed states that have expired.
     pub(crate) fn expire(&self) {
         let now = self.now();
         self.redeemed().expire(now);
@@ -155,7 +155,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns a value with sorted keys: a client may repeat its arguments in another order.
+/// Returns a value with sorted keys, because a client may repeat its arguments in another order.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn state_is_opened_once_and_for_its_own_call_only() {
+    fn state_is_redeemed_once_and_for_its_own_call_only() {
         let (sealer, call_arguments) = (
             QuestionSealer::default(),
             arguments(json!({"a": 1, "b": {"c": 2, "d": 3}})),
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(
             sealer.redeem(&sealed, &binding),
             Ok(asked_state()),
-            "the refusals did not use it up"
+            "a refused state does not count as redeemed"
         );
     }
 

@@ -1,14 +1,14 @@
-//! Completion of the arguments of prompts and the variables of resources.
+//! Completion of the arguments of prompts and of the variables of resource templates.
 
 use rmcp::model::{ArgumentInfo, CompletionInfo, Reference};
 
 use super::served_content::ServedContent;
 
-/// Returns the listed values of an argument that begin with the typed text, ignoring case; at most
-/// [`CompletionInfo::MAX_VALUES`].
+/// Returns the listed values of an argument or variable that begin with the typed text. The case is ignored. At most
+/// [`CompletionInfo::MAX_VALUES`] values are returned.
 ///
 /// # Errors
-/// A message for the client, if the prompt or the template does not exist.
+/// A message for the client, if the prompt or the resource does not exist.
 pub(crate) fn complete(
     content: &ServedContent,
     reference: &Reference,

@@ -1,4 +1,4 @@
-//! The format of a content file.
+//! The format of a content file, which [`ServedContent`](super::ServedContent) describes.
 
 use serde::Deserialize;
 
@@ -30,7 +30,7 @@ pub(super) struct ArgumentEntry {
     pub(super) description: Option<String>,
     #[serde(default = "required_by_default")]
     pub(super) required: bool,
-    /// The question with which the user is asked for a missing argument.
+    /// The question that asks the user for a missing argument.
     pub(super) ask: Option<String>,
     /// Suggested values.
     #[serde(default)]
@@ -45,20 +45,26 @@ pub(super) enum RoleEntry {
     Assistant,
 }
 
+/// A message of a prompt. It must have exactly one of the fields `text`, `file`, `image` and `resource`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MessageEntry {
     #[serde(default)]
     pub(super) role: RoleEntry,
     pub(super) text: Option<String>,
+    /// The path of a text file.
     pub(super) file: Option<String>,
+    /// The path of an image file.
     pub(super) image: Option<String>,
+    /// The URI of a resource of the same content file.
     pub(super) resource: Option<String>,
 }
 
+/// A resource or a template of resources. It must have exactly one of the fields `text` and `file`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ResourceEntry {
+    /// A URI, or a URI template with variables in braces.
     pub(super) uri: String,
     pub(super) name: Option<String>,
     pub(super) title: Option<String>,
@@ -74,7 +80,7 @@ pub(super) struct ResourceEntry {
 #[serde(deny_unknown_fields)]
 pub(super) struct VariableEntry {
     pub(super) name: String,
-    /// The values that the variable can have. Empty if it can have every value.
+    /// The values that the variable can have. If the list is empty, the variable can have any value.
     #[serde(default)]
     pub(super) values: Vec<String>,
 }

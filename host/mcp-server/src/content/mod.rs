@@ -1,4 +1,4 @@
-//! Prompts and resources: those of a content file, and the documentation and user interfaces of plugins.
+//! Prompts and resources of a content file, and the documentation and user interfaces of plugins as resources.
 
 mod completion;
 mod content_file;

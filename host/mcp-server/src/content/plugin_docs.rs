@@ -9,8 +9,8 @@ use toolwit::registry::Package;
 /// The beginning of the URI of a plugin's documentation.
 const URI_PREFIX: &str = "toolwit://plugin/";
 
-/// The documentation of the plugins that have tools which a principal may use: the name, description and input schema
-/// of each such tool.
+/// The documentation of the plugins for a principal. It has the name, description and input schema of each tool that the
+/// principal may use. Plugins without such tools are left out.
 pub(crate) struct PluginDocs<'p>(pub(crate) &'p Principal);
 
 impl PluginDocs<'_> {
@@ -26,8 +26,8 @@ impl PluginDocs<'_> {
         entries.collect()
     }
 
-    /// Returns the documentation at a URI, or `None` if no such plugin exists, or if the principal may not use any of
-    /// its tools.
+    /// Returns the documentation at a URI. `None` if the plugin does not exist, or the principal may not use any of its
+    /// tools.
     pub(crate) fn read(&self, uri: &str) -> Option<ResourceContents> {
         let registry = self.0.host().registry();
         let package = registry.package(uri.strip_prefix(URI_PREFIX)?)?;

@@ -8,13 +8,13 @@ use rmcp::model::{ContentBlock, JsonObject, Prompt, PromptArgument, PromptMessag
 use serde_json::Value;
 
 use super::content_file::{ArgumentEntry, MessageEntry, PromptEntry, RoleEntry};
-use super::source::{Source, fill_placeholders, mime_type_of, placeholders};
+use super::source::{ContentSource, fill_placeholders, mime_type_of, placeholders};
 use super::uri_template::Variables;
 
 /// Maximum length of an argument, in bytes.
 const ARGUMENT_BYTES_MAX: usize = 64 << 10;
 
-/// A prompt with its messages.
+/// A prompt of a content file.
 #[derive(Debug)]
 pub(crate) struct ServedPrompt {
     name: String,
@@ -33,9 +33,9 @@ struct TemplateMessage {
 
 #[derive(Debug)]
 enum TemplateContent {
-    Text(Source),
+    Text(ContentSource),
     Image {
-        source: Source,
+        source: ContentSource,
         mime_type: &'static str,
     },
     /// The URI of a resource of the same content file.
@@ -140,7 +140,8 @@ impl ServedPrompt {
         })
     }
 
-    /// Returns the messages. Placeholders in texts and URIs are replaced by the values. `resource` reads a resource.
+    /// Returns the messages. Placeholders in texts, text files and URIs of resources are replaced by the values. `resource`
+    /// reads a resource.
     ///
     /// # Errors
     /// The reason why a message cannot be read, for the log of the server.
@@ -176,22 +177,22 @@ impl TemplateMessage {
             Some(unknown) => Err(format!("`{{{{{unknown}}}}}` is not an argument")),
             None => Ok(()),
         };
-        let file = |path: String| Source::File {
+        let file_source = |path: String| ContentSource::File {
             directory: directory.to_owned(),
             path,
         };
         let content = match (entry.text, entry.file, entry.image, entry.resource) {
             (Some(text), None, None, None) => {
                 check_placeholders(&text)?;
-                TemplateContent::Text(Source::Text(text))
+                TemplateContent::Text(ContentSource::Text(text))
             }
-            (None, Some(path), None, None) => TemplateContent::Text(file(path)),
+            (None, Some(path), None, None) => TemplateContent::Text(file_source(path)),
             (None, None, Some(path), None) => {
                 let mime_type = mime_type_of(&path);
                 if !mime_type.starts_with("image/") {
                     return Err(format!("`{path}` is not a png, jpg, gif, webp or svg file"));
                 }
-                let source = file(path);
+                let source = file_source(path);
                 TemplateContent::Image { source, mime_type }
             }
             (None, None, None, Some(uri)) => {

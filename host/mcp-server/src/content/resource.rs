@@ -5,18 +5,19 @@ use std::path::Path;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
 use super::content_file::{ResourceEntry, VariableEntry};
-use super::source::{FileStamp, Source, contents, json_escaped, mime_type_of, placeholders};
+use super::source::{ContentSource, FileStamp, json_escaped, mime_type_of, placeholders, resource_contents};
 use super::uri_template::{UriTemplate, Variables};
 
 /// A resource of a content file, or a template of resources.
 #[derive(Debug)]
 pub(super) struct ServedResource {
+    /// The URI. It has variables if this is a template of resources.
     template: UriTemplate,
     name: String,
     title: Option<String>,
     description: Option<String>,
     mime_type: String,
-    source: Source,
+    source: ContentSource,
     variables: Vec<VariableEntry>,
 }
 
@@ -31,11 +32,11 @@ impl ServedResource {
             return Err("`uri` must have a scheme, such as `notes://index`".to_owned());
         }
         let (source, mime_type, template_text) = match (entry.text, entry.file) {
-            (Some(text), None) => (Source::Text(text.clone()), "text/plain", text),
+            (Some(text), None) => (ContentSource::Text(text.clone()), "text/plain", text),
             (None, Some(path)) => {
                 let (directory, mime_type) = (directory.to_owned(), mime_type_of(&path));
                 let template_text = path.clone();
-                (Source::File { directory, path }, mime_type, template_text)
+                (ContentSource::File { directory, path }, mime_type, template_text)
             }
             _ => return Err("it must have either `text` or `file`".to_owned()),
         };
@@ -87,7 +88,7 @@ impl ServedResource {
     /// # Errors
     /// The reason why the contents cannot be read, for the log of the server.
     pub(super) fn read(&self, uri: &str) -> Option<Result<ResourceContents, String>> {
-        let values = self.template.matches(uri)?;
+        let values = self.template.match_uri(uri)?;
         if values.iter().any(|(name, value)| !self.allows(name, value)) {
             return None;
         }
@@ -101,7 +102,7 @@ impl ServedResource {
             str::to_owned
         };
         let bytes = self.source.read(values, escape)?;
-        Ok(bytes.map(|bytes| contents(uri, &self.mime_type, bytes)))
+        Ok(bytes.map(|bytes| resource_contents(uri, &self.mime_type, bytes)))
     }
 
     fn allows(&self, name: &str, value: &str) -> bool {
@@ -109,7 +110,7 @@ impl ServedResource {
         values.is_empty() || values.iter().any(|allowed| allowed == value)
     }
 
-    /// Returns the values that a variable can have. Empty if it can have every value.
+    /// Returns the values that a variable can have. If the list is empty, the variable can have any value.
     pub(super) fn values(&self, name: &str) -> &[String] {
         let variable = self.variables.iter().find(|variable| variable.name == name);
         variable.map_or(&[], |variable| &variable.values)
@@ -122,9 +123,11 @@ impl ServedResource {
 }
 
 fn has_scheme(uri: &str) -> bool {
-    let Some((scheme, rest)) = uri.split_once(':') else {
+    let Some((scheme, after_scheme)) = uri.split_once(':') else {
         return false;
     };
     let is_scheme_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(is_scheme_char) && !rest.is_empty()
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(is_scheme_char)
+        && !after_scheme.is_empty()
 }

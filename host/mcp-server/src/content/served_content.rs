@@ -16,9 +16,7 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Maximum size of a content file, in bytes.
 const CONTENT_BYTES_MAX: u64 = 1 << 20;
 
-/// Prompts and resources that an operator writes for the clients of a server.
-///
-/// They come from a content file:
+/// Prompts and resources that an operator writes for the clients of a server, in a content file:
 ///
 /// ```toml
 /// [[prompt]]
@@ -33,10 +31,11 @@ const CONTENT_BYTES_MAX: u64 = 1 << 20;
 ///
 /// [[resource]]
 /// uri = "notes://{topic}"        # a template
-/// file = "notes/{{topic}}.md"    # only files below the directory
+/// file = "notes/{{topic}}.md"    # the value is one file name, without a directory
 /// ```
 ///
-/// A file that an entry names is read for each request, so that a client sees its changes.
+/// The files that an entry names must be in the directory of the content file, or below it. They are read for each
+/// request, so that clients see their changes.
 #[derive(Debug, Default)]
 pub struct ServedContent {
     prompts: Vec<ServedPrompt>,
@@ -44,7 +43,7 @@ pub struct ServedContent {
 }
 
 impl ServedContent {
-    /// Reads a content file. Paths in it are relative to the file.
+    /// Reads a content file. Paths in the file are relative to the directory of the file.
     ///
     /// # Errors
     /// If the file cannot be read, or is invalid.
@@ -64,11 +63,11 @@ impl ServedContent {
         Self::from_toml(&text, directory).map_err(|error| failed(format!("is invalid: {}", error.message)))
     }
 
-    /// Parses the text of a content file. Paths in it are relative to `directory`.
+    /// Parses the text of a content file. Paths in the text are relative to `directory`.
     ///
     /// # Errors
-    /// If the text is not TOML of this form, a name or URI is repeated, or an entry is invalid, for example because of
-    /// an unknown placeholder.
+    /// If the text is not TOML or has unknown or missing keys, the name of a prompt or the URI of a resource is repeated,
+    /// or an entry is invalid, for example because of an unknown placeholder.
     pub fn from_toml(text: &str, directory: &Path) -> Result<Self, Error> {
         let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
         let file: ContentFile = toml::from_str(text).map_err(|error| {
@@ -129,12 +128,13 @@ impl ServedContent {
         templates.map(ServedResource::template_list_entry).collect()
     }
 
+    /// Returns the resource or template whose `uri` in the content file is this text.
     pub(super) fn template(&self, uri: &str) -> Option<&ServedResource> {
         self.resources.iter().find(|resource| resource.uri() == uri)
     }
 
-    /// Returns the contents at a URI, or `None` if no resource has this URI. A resource without variables takes
-    /// precedence over templates.
+    /// Returns the contents at a URI. `None` if no resource has this URI, and no template matches it. A resource takes
+    /// precedence over a template.
     ///
     /// # Errors
     /// The reason why the contents cannot be read, for the log of the server.
@@ -146,8 +146,7 @@ impl ServedContent {
             .find_map(|resource| resource.read(uri))
     }
 
-    /// Returns the stamps of the files behind resources, by URI. Templates have no stamp, because they have no single
-    /// file.
+    /// Returns the stamps of the files of resources, by URI. A template has no stamp, because it can have several files.
     pub(crate) fn stamps(&self) -> BTreeMap<String, FileStamp> {
         let fixed = self.resources.iter().filter(|resource| !resource.is_template());
         fixed

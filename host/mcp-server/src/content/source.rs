@@ -1,4 +1,4 @@
-//! The sources of the bytes of resources and messages.
+//! The source of the bytes of a resource or a message: literal text or a file.
 
 use std::fs;
 use std::io;
@@ -15,24 +15,26 @@ use toolwit::tool::file::read_file;
 /// Maximum size of a served file, in bytes.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// The size in bytes and the modification time of a file, for the detection of changes.
+/// The size in bytes and the modification time of a file. A different stamp means that the file has changed.
 pub(crate) type FileStamp = (u64, Option<SystemTime>);
 
 /// The source of the bytes of a resource or a message.
 #[derive(Debug)]
-pub(super) enum Source {
-    /// Text with placeholders.
+pub(super) enum ContentSource {
+    /// Text. It can have placeholders.
     Text(String),
-    /// A file below a directory. Its path can have placeholders.
+    /// A file below a directory. The path can have placeholders.
     File { directory: PathBuf, path: String },
 }
 
-impl Source {
-    /// Returns the bytes, after the placeholders of the text, or of the path of the file, were replaced. `None` if no
-    /// file exists for the values of the client.
+impl ContentSource {
+    /// Replaces the placeholders of the text or of the path, and returns the bytes of the text or of the file. A value is
+    /// escaped with `escape` before it is inserted into text. `None` if this is a file, and a value of the client is not a
+    /// file name or no file exists for the values.
     ///
     /// # Errors
-    /// The reason why the bytes cannot be read. It can contain a path, and is for the log of the server only.
+    /// The reason why the bytes cannot be read, for the log of the server. Clients must not see the reason, because it can
+    /// contain a path.
     pub(super) fn read(&self, values: &Variables, escape: fn(&str) -> String) -> Result<Option<Vec<u8>>, String> {
         match self {
             Self::Text(text) => Ok(Some(fill_placeholders(text, values, escape).into_bytes())),
@@ -52,7 +54,7 @@ impl Source {
     /// Returns the bytes without replacing placeholders.
     ///
     /// # Errors
-    /// As [`Source::read`], and if the file does not exist.
+    /// As [`ContentSource::read`], and if the file does not exist.
     pub(super) fn bytes(&self) -> Result<Vec<u8>, String> {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
@@ -73,7 +75,8 @@ impl Source {
     }
 }
 
-/// Replaces each placeholder `{{name}}` by its escaped value. A placeholder without a value is removed.
+/// Replaces each placeholder `{{name}}` by the value of `name`, after `escape` was applied to the value. A placeholder
+/// without a value is removed.
 pub(super) fn fill_placeholders(text: &str, values: &Variables, escape: fn(&str) -> String) -> String {
     let mut result = String::with_capacity(text.len());
     let mut remaining = text;
@@ -93,12 +96,14 @@ pub(super) fn fill_placeholders(text: &str, values: &Variables, escape: fn(&str)
 
 /// Returns the names of the placeholders `{{name}}` in a text.
 pub(super) fn placeholders(text: &str) -> Vec<&str> {
-    let parts = text.split("{{").skip(1);
-    parts.filter_map(|part| Some(part.split_once("}}")?.0.trim())).collect()
+    let after_braces = text.split("{{").skip(1);
+    after_braces
+        .filter_map(|after| Some(after.split_once("}}")?.0.trim()))
+        .collect()
 }
 
-/// Reads a file below a directory, or returns `None` if the file does not exist. A path or link that leads out of the
-/// directory is refused.
+/// Reads a file below a directory. Returns `None` if the file does not exist. A path or a symbolic link that leads out of
+/// the directory is an error.
 fn read_below(directory: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
     let failed = |error: io::Error| format!("`{path}` cannot be read: {error}");
     let root = directory.canonicalize().map_err(failed)?;
@@ -119,7 +124,8 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
 }
 
-/// Returns whether a value of a client is safe in a path: it cannot lead to another directory or to a hidden file.
+/// Returns whether a value of a client is safe in a path. A safe value cannot lead to another directory or to a hidden
+/// file.
 fn is_file_name(value: &str) -> bool {
     !value.is_empty()
         && !value.starts_with('.')
@@ -130,7 +136,7 @@ fn is_file_name(value: &str) -> bool {
 
 /// Returns bytes as the contents of a resource: as text if the media type is textual and the bytes are UTF-8, otherwise
 /// in base64.
-pub(super) fn contents(uri: &str, mime_type: &str, bytes: Vec<u8>) -> ResourceContents {
+pub(super) fn resource_contents(uri: &str, mime_type: &str, bytes: Vec<u8>) -> ResourceContents {
     let text = if is_text(mime_type) {
         String::from_utf8(bytes).map_err(std::string::FromUtf8Error::into_bytes)
     } else {
@@ -154,7 +160,7 @@ fn is_text(mime_type: &str) -> bool {
         )
 }
 
-/// Returns the media type of a file, as its extension indicates it.
+/// Returns the media type for the extension of a file.
 pub(super) fn mime_type_of(path: &str) -> &'static str {
     let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {
@@ -191,8 +197,8 @@ mod tests {
         Variables::from([("id".to_owned(), value.to_owned())])
     }
 
-    fn note(directory: &Path, value: &str) -> Result<Option<Vec<u8>>, String> {
-        let source = Source::File {
+    fn read_note(directory: &Path, value: &str) -> Result<Option<Vec<u8>>, String> {
+        let source = ContentSource::File {
             directory: directory.join("notes"),
             path: "{{id}}.md".to_owned(),
         };
@@ -200,22 +206,22 @@ mod tests {
     }
 
     #[test]
-    fn file_of_a_variable_is_read_and_no_other() {
+    fn the_value_of_a_variable_cannot_select_a_file_outside_the_directory() {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("notes")).unwrap();
         fs::write(directory.path().join("notes/a.md"), "inside").unwrap();
         fs::write(directory.path().join("secret.md"), "outside").unwrap();
-        assert_eq!(note(directory.path(), "a").unwrap().unwrap(), b"inside");
+        assert_eq!(read_note(directory.path(), "a").unwrap().unwrap(), b"inside");
         let long = "a".repeat(10_000);
         for value in ["../secret", "..", ".hidden", "a/b", "", "a\0", "missing", long.as_str()] {
-            assert_eq!(note(directory.path(), value), Ok(None), "{value:?}");
+            assert_eq!(read_note(directory.path(), value), Ok(None), "{value:?}");
         }
     }
 
     #[test]
-    fn a_file_of_the_operator_that_does_not_exist_is_an_error() {
+    fn a_missing_file_of_a_path_without_variables_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
-        let source = Source::File {
+        let source = ContentSource::File {
             directory: directory.path().to_owned(),
             path: "rules.md".to_owned(),
         };
@@ -231,21 +237,21 @@ mod tests {
         fs::create_dir(directory.path().join("notes")).unwrap();
         fs::write(directory.path().join("secret.md"), "outside").unwrap();
         std::os::unix::fs::symlink("../secret.md", directory.path().join("notes/link.md")).unwrap();
-        assert!(note(directory.path(), "link").unwrap_err().contains("leads out"));
-        // Opening a pipe would wait for its writer.
+        assert!(read_note(directory.path(), "link").unwrap_err().contains("leads out"));
+        // A pipe must not be opened, because opening waits for a writer.
         let pipe = directory.path().join("notes/pipe.md");
         let status = std::process::Command::new("mkfifo").arg(pipe).status().unwrap();
         assert!(status.success());
         assert!(
-            note(directory.path(), "pipe")
+            read_note(directory.path(), "pipe")
                 .unwrap_err()
                 .contains("not a regular file")
         );
     }
 
     #[test]
-    fn value_cannot_leave_its_json_string() {
-        let source = Source::Text(r#"{"id":"{{id}}"}"#.to_owned());
+    fn a_value_cannot_end_the_json_string_that_contains_it() {
+        let source = ContentSource::Text(r#"{"id":"{{id}}"}"#.to_owned());
         let bytes = source.read(&values("\",\"admin\":\""), json_escaped).unwrap().unwrap();
         let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!(value.as_object().unwrap().len(), 1);
@@ -253,8 +259,9 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_sent_in_base64() {
-        let sent =
-            |mime_type, bytes: &[u8]| serde_json::to_value(contents("x://y", mime_type, bytes.to_vec())).unwrap();
+        let sent = |mime_type, bytes: &[u8]| {
+            serde_json::to_value(resource_contents("x://y", mime_type, bytes.to_vec())).unwrap()
+        };
         assert_eq!(sent("text/plain", b"hi")["text"], "hi");
         assert_eq!(sent("text/plain", b"\xff")["blob"], "/w==");
         assert_eq!(sent("image/png", b"hi")["blob"], "aGk=");

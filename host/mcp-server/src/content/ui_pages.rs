@@ -9,36 +9,39 @@ use crate::principal::Principal;
 use toolwit::registry::Package;
 use toolwit::{Scope, ToolDefinition};
 
-/// The beginning of the URI of a user interface. The names of its plugin and of its document follow.
+/// The beginning of the URI of a user interface. The name of the plugin, a slash and the name of the page follow.
 const URI_PREFIX: &str = "ui://";
 
-/// The metadata key of the link to a user interface in the entry of a tool.
-const META: &str = "ui";
+/// The metadata key, in the list entry of a tool, of the link to the tool's user interface.
+const META_KEY: &str = "ui";
 
 /// The media type of a user interface.
 const MIME_TYPE: &str = "text/html;profile=mcp-app";
 
-/// The extension that a client declares to show user interfaces.
+/// The protocol extension that a client declares if it can show user interfaces.
 const EXTENSION: &str = "io.modelcontextprotocol/ui";
 
 /// Returns whether the client of a request can show user interfaces of [`MIME_TYPE`]. A client that declares the
-/// extension without media types can show all of them. For other clients, the lists of tools and resources do not
-/// mention them.
+/// extension without media types can show all user interfaces.
 pub(crate) fn supports_ui(request: &RequestContext<RoleServer>) -> bool {
     let capabilities = request.client_capabilities().unwrap_or_default();
-    let Some(settings) = capabilities.extensions.as_ref().and_then(|all| all.get(EXTENSION)) else {
+    let Some(settings) = capabilities
+        .extensions
+        .as_ref()
+        .and_then(|extensions| extensions.get(EXTENSION))
+    else {
         return false;
     };
     match settings.get("mimeTypes").and_then(|types| types.as_array()) {
-        Some(types) => types.iter().any(|shown| shown == MIME_TYPE),
+        Some(types) => types.iter().any(|mime_type| mime_type == MIME_TYPE),
         None => true,
     }
 }
 
-/// Removes the link to a user interface from the entry of a tool.
+/// Removes the link to a user interface from the list entry of a tool.
 pub(crate) fn without_ui(mut tool: Tool) -> Tool {
     if let Some(meta) = &mut tool.meta {
-        meta.0.remove(META);
+        meta.0.remove(META_KEY);
     }
     tool.meta = tool.meta.filter(|meta| !meta.0.is_empty());
     tool
@@ -46,8 +49,8 @@ pub(crate) fn without_ui(mut tool: Tool) -> Tool {
 
 /// The user interfaces of the tools that a principal may use.
 ///
-/// A client shows them in a sandbox of its own. They declare no network domains: they can reach only the tools
-/// of this server, through the client.
+/// A user interface is an HTML page, which the client shows in its own sandbox. The pages declare no network domains, so
+/// they can reach only the tools of this server, through the client.
 pub(crate) struct UiPages<'p>(pub(crate) &'p Principal);
 
 impl UiPages<'_> {
@@ -55,7 +58,7 @@ impl UiPages<'_> {
     pub(crate) fn resources(&self) -> Vec<Resource> {
         let registry = self.0.host().registry();
         let entries = registry.packages().iter().flat_map(|package| {
-            let names = self.names(package).into_iter();
+            let names = self.page_names(package).into_iter();
             names.map(|name| {
                 Resource::new(uri(&package.name, &name), name)
                     .with_description(format!("User interface of the plugin {}", package.name))
@@ -65,8 +68,8 @@ impl UiPages<'_> {
         entries.collect()
     }
 
-    /// Reads the user interface at a URI. `None` if it does not exist, or the principal may not use any of its tools.
-    /// Blocks the thread.
+    /// Reads the user interface at a URI. `None` if the user interface does not exist, or the principal may not use any
+    /// tool that has this user interface. Blocks the thread.
     ///
     /// # Errors
     /// The reason why the document cannot be read, for the log of the server.
@@ -74,13 +77,13 @@ impl UiPages<'_> {
         let (plugin, name) = uri.strip_prefix(URI_PREFIX)?.split_once('/')?;
         let registry = self.0.host().registry();
         let package = registry.package(plugin)?;
-        self.names(package).iter().find(|usable| *usable == name)?;
+        self.page_names(package).iter().find(|visible| *visible == name)?;
         let document = package.read_ui_page(name).transpose()?;
         let contents = document.map(|document| ResourceContents::text(document, uri).with_mime_type(MIME_TYPE));
         Some(contents.map_err(|error| error.to_string()))
     }
 
-    /// Adds a link to the entry of a tool, if the manifest names a user interface that shows the results of the tool.
+    /// Adds the link to a user interface to the list entry of a tool, if the manifest names a user interface for the tool.
     pub(crate) fn link(&self, tool: Tool, definition: &ToolDefinition) -> Tool {
         let registry = self.0.host().registry();
         let manifest = registry
@@ -94,12 +97,12 @@ impl UiPages<'_> {
         };
         let mut meta = MetaObject::new();
         let link = json!({"resourceUri": uri(definition.id.owner(), name)});
-        meta.0.insert(META.to_owned(), link);
+        meta.0.insert(META_KEY.to_owned(), link);
         tool.with_meta(meta)
     }
 
-    /// Returns the names of the user interfaces of a package that belong to tools which the principal may use.
-    fn names(&self, package: &Package) -> Vec<String> {
+    /// Returns the names of the user interfaces of the tools of a package that the principal may use.
+    fn page_names(&self, package: &Package) -> Vec<String> {
         let (Some(plugin), Some(manifest)) = (package.plugin(), &package.manifest) else {
             return Vec::new();
         };

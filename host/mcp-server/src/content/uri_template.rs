@@ -1,4 +1,4 @@
-//! Templates of URIs: `test://notes/{name}`.
+//! URI templates, such as `test://notes/{name}`.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,16 @@ pub(super) type Variables = BTreeMap<String, String>;
 /// Maximum length of the value of a variable in a URI, in bytes.
 const VALUE_BYTES_MAX: usize = 1_024;
 
-/// A template with simple variables (RFC 6570, level 1). A variable matches a path segment or a part of one.
+/// A URI template with simple variables (RFC 6570, level 1). A variable matches a path segment, or a part of a path
+/// segment.
 #[derive(Debug)]
 pub(super) struct UriTemplate {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum TemplatePart {
     Literal(String),
     Variable(String),
 }
@@ -25,15 +26,18 @@ impl UriTemplate {
     /// Parses a template.
     ///
     /// # Errors
-    /// If a brace has no counterpart, a name is not an identifier or repeated, or two variables have nothing between
-    /// them.
+    /// If a `{` has no `}`, a `}` after the last variable has no `{`, a name is empty, repeated or has characters other
+    /// than ASCII letters, digits and `_`, or there is no text between two variables.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<TemplatePart> = Vec::new();
         let mut remaining = text;
         while let Some(open) = remaining.find('{') {
+            if remaining[..open].contains('}') {
+                return Err("`}` has no `{`".to_owned());
+            }
             if open > 0 {
-                parts.push(Part::Literal(remaining[..open].to_owned()));
-            } else if matches!(parts.last(), Some(Part::Variable(_))) {
+                parts.push(TemplatePart::Literal(remaining[..open].to_owned()));
+            } else if matches!(parts.last(), Some(TemplatePart::Variable(_))) {
                 return Err("two variables need text between them".to_owned());
             }
             let close = remaining[open..].find('}').ok_or("`{` has no `}`")? + open;
@@ -43,18 +47,18 @@ impl UriTemplate {
             }
             if parts
                 .iter()
-                .any(|part| matches!(part, Part::Variable(earlier) if earlier == name))
+                .any(|part| matches!(part, TemplatePart::Variable(earlier) if earlier == name))
             {
                 return Err(format!("the variable `{name}` is repeated"));
             }
-            parts.push(Part::Variable(name.to_owned()));
+            parts.push(TemplatePart::Variable(name.to_owned()));
             remaining = &remaining[close + 1..];
         }
         if remaining.contains('}') {
             return Err("`}` has no `{`".to_owned());
         }
         if !remaining.is_empty() {
-            parts.push(Part::Literal(remaining.to_owned()));
+            parts.push(TemplatePart::Literal(remaining.to_owned()));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -68,23 +72,23 @@ impl UriTemplate {
 
     pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Variable(name) => Some(name.as_str()),
-            Part::Literal(_) => None,
+            TemplatePart::Variable(name) => Some(name.as_str()),
+            TemplatePart::Literal(_) => None,
         })
     }
 
-    /// Returns the values of the variables in a URI, percent-decoded. `None` if the URI does not match, or a value is
-    /// malformed.
-    pub(super) fn matches(&self, uri: &str) -> Option<Variables> {
+    /// Returns the percent-decoded values of the variables in a URI. `None` if the URI does not match, or a value is empty,
+    /// longer than [`VALUE_BYTES_MAX`] or malformed.
+    pub(super) fn match_uri(&self, uri: &str) -> Option<Variables> {
         let mut values = Variables::new();
         let mut remaining = uri;
         let mut parts = self.parts.iter().peekable();
         while let Some(part) = parts.next() {
             match part {
-                Part::Literal(literal) => remaining = remaining.strip_prefix(literal.as_str())?,
-                Part::Variable(name) => {
+                TemplatePart::Literal(literal) => remaining = remaining.strip_prefix(literal.as_str())?,
+                TemplatePart::Variable(name) => {
                     let end = match parts.peek() {
-                        Some(Part::Literal(next)) => remaining.find(next.as_str())?,
+                        Some(TemplatePart::Literal(next)) => remaining.find(next.as_str())?,
                         _ => remaining.len(),
                     };
                     let (value, after) = remaining.split_at(end);
@@ -100,15 +104,15 @@ impl UriTemplate {
     }
 }
 
-/// Decodes percent-encoded bytes. `None` if they are malformed, or not UTF-8.
+/// Decodes percent-encoded text. `None` if an escape is malformed, or the decoded bytes are not UTF-8.
 fn percent_decoded(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut undecoded = value.bytes();
     while let Some(byte) = undecoded.next() {
         if byte == b'%' {
-            let digits = [undecoded.next()?, undecoded.next()?];
-            let digits = std::str::from_utf8(&digits).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            let mut next_digit = || char::from(undecoded.next()?).to_digit(16);
+            let byte = next_digit()? * 16 + next_digit()?;
+            bytes.push(u8::try_from(byte).ok()?);
         } else {
             bytes.push(byte);
         }
@@ -123,7 +127,7 @@ mod tests {
 
     fn matched(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
         let template = UriTemplate::parse(template).unwrap();
-        Some(template.matches(uri)?.into_iter().collect())
+        Some(template.match_uri(uri)?.into_iter().collect())
     }
 
     #[test]
@@ -143,6 +147,7 @@ mod tests {
             "test://t/1",
             "test://t/%zz/data",
             "test://t/%ff/data",
+            "test://t/%+f/data",
         ] {
             assert_eq!(matched("test://t/{id}/data", uri), None, "{uri}");
         }
@@ -150,7 +155,15 @@ mod tests {
 
     #[test]
     fn malformed_templates_are_refused() {
-        for text in ["x://{", "x://}", "x://{}", "x://{a b}", "x://{a}{b}", "x://{a}/{a}"] {
+        for text in [
+            "x://{",
+            "x://}",
+            "x://}{a}",
+            "x://{}",
+            "x://{a b}",
+            "x://{a}{b}",
+            "x://{a}/{a}",
+        ] {
             assert!(UriTemplate::parse(text).is_err(), "{text}");
         }
     }

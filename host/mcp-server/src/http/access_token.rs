@@ -1,4 +1,4 @@
-//! Bearer tokens.
+//! Bearer tokens that the operator configures.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Minimum length of a token, in characters. A shorter token could be guessed.
 const TOKEN_CHARS_MIN: usize = 20;
 
-/// A bearer token, and the principal that it authorises.
+/// A configured bearer token, and the principal of the requests with this token.
 #[derive(Clone)]
 pub struct AccessToken {
     /// The digest of the token. The token itself is not stored.
@@ -18,7 +18,7 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// Creates a token that authorises a principal.
+    /// Creates a token for the requests of a principal.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the token is shorter than 20 characters, or cannot be sent in a header.
@@ -26,15 +26,15 @@ impl AccessToken {
         let refused = |reason: String| {
             let message = format!("the token of `{}` {reason}", principal.name());
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                .with_suggestion("make one with `openssl rand -base64 32`")
+                .with_suggestion("create a token with `openssl rand -base64 32`")
         };
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(refused("has characters that a header cannot carry".to_owned()));
+            return Err(refused("has characters that are not allowed in a header".to_owned()));
         }
-        // Every character is one byte.
+        // The length in bytes is the number of characters, because all characters are ASCII.
         if token.len() < TOKEN_CHARS_MIN {
             return Err(refused(format!(
-                "has {} characters; it needs {TOKEN_CHARS_MIN}",
+                "has {} characters; it needs at least {TOKEN_CHARS_MIN}",
                 token.len()
             )));
         }

@@ -1,4 +1,4 @@
-//! The callers of a server, by their tokens.
+//! Finds the caller of a request by its token.
 
 use std::sync::Arc;
 
@@ -12,10 +12,11 @@ use crate::pending::PendingRequests;
 use crate::principal::Principal;
 use crate::token::TokenVerifier;
 
-/// Maximum memory of the requests of all callers that are not answered yet, in bytes.
+/// The memory for unanswered requests, in bytes. Each token and rule has an equal share.
 const PENDING_BYTES_MAX: usize = 256 << 20;
 
-/// The minimum share of this memory for each token and rule, in bytes: enough for a request of the largest size.
+/// The minimum share of a token or rule in [`PENDING_BYTES_MAX`], in bytes. It is large enough for the largest request. With
+/// many tokens and rules, the sum of the shares exceeds `PENDING_BYTES_MAX`.
 const PENDING_BYTES_MIN: usize = 24 << 20;
 
 /// The caller of a request, and its limits.
@@ -23,6 +24,7 @@ const PENDING_BYTES_MIN: usize = 24 << 20;
 pub(super) struct Caller {
     pub(super) principal: Arc<Principal>,
     pub(super) rate: Arc<RateLimit>,
+    /// The unanswered requests of the token or rule. All subjects of a rule share them.
     pub(super) pending: Arc<PendingRequests>,
 }
 
@@ -30,21 +32,23 @@ pub(super) struct Caller {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// The request has no bearer token.
-    Missing,
+    NoToken,
     /// The token is not valid, for this reason.
-    Invalid(&'static str),
-    /// The token lacks at least one of these scopes.
-    Scopes(Vec<String>),
+    InvalidToken(&'static str),
+    /// The token lacks at least one of these required scopes.
+    InsufficientScopes(Vec<String>),
     /// The token is valid, but no rule applies to it.
     NoRule,
     /// The token cannot be checked at the moment.
     Unavailable,
 }
 
-/// The callers of a server, with their tokens and rules.
+/// The callers of a server, by their tokens and by the token rules.
 pub(super) struct Callers {
+    /// The callers with configured tokens, by the digests of the tokens.
     tokens: Vec<(blake3::Hash, Caller)>,
-    signed: Option<SignedCallers>,
+    /// The callers with access tokens of an authorization server. `None` if the server has no token rules.
+    signed_callers: Option<SignedCallers>,
     /// The caller of requests without a token, if the server has no tokens.
     anonymous: Option<Caller>,
     /// The number of tokens and rules, at least 1.
@@ -52,11 +56,11 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    /// Creates the callers. Without tokens and rules, `local` is the principal of all requests.
+    /// Creates the callers. If the server has no tokens and rules, `local_principal` is the principal of all requests.
     ///
-    /// Each token and rule has the same share of the unanswered requests and of their memory, so that no caller can use
-    /// up all of them.
-    pub(super) fn new(options: &HttpOptions, local: &Principal) -> Self {
+    /// Each token and rule has an equal share of the limits on the number and the memory of unanswered requests, so that
+    /// no caller can exhaust these limits for the others.
+    pub(super) fn new(options: &HttpOptions, local_principal: &Principal) -> Self {
         let group_count = (options.tokens.len() + options.token_rules.len()).max(1);
         let pending_max = (options.connections_max / group_count).max(1);
         let memory_bytes_max = (PENDING_BYTES_MAX / group_count).max(PENDING_BYTES_MIN);
@@ -80,8 +84,9 @@ impl Callers {
         let has_tokens = !options.tokens.is_empty() || !rules.is_empty();
         Self {
             tokens: tokens.collect(),
-            signed: verifier.map(|verifier| SignedCallers::new(verifier, options.required_scopes.clone(), rules)),
-            anonymous: (!has_tokens).then(|| caller(local, None)),
+            signed_callers: verifier
+                .map(|verifier| SignedCallers::new(verifier, options.required_scopes.clone(), rules)),
+            anonymous: (!has_tokens).then(|| caller(local_principal, None)),
             group_count,
         }
     }
@@ -99,23 +104,23 @@ impl Callers {
         if let Some(anonymous) = &self.anonymous {
             return Ok(anonymous.clone());
         }
-        let token = bearer_token(headers).ok_or(Refusal::Missing)?;
+        let token = bearer_token(headers).ok_or(Refusal::NoToken)?;
         let digest = blake3::hash(token.as_bytes());
-        // Every token is compared, in constant time, so that the time reveals nothing about the tokens.
+        // The digest is compared with every token in constant time, so that the time reveals nothing about the tokens.
         let token_caller = self.tokens.iter().fold(
             None,
             |matched, (token_digest, caller)| if *token_digest == digest { Some(caller) } else { matched },
         );
-        match (token_caller, &self.signed) {
+        match (token_caller, &self.signed_callers) {
             (Some(caller), _) => Ok(caller.clone()),
-            (None, Some(signed)) => signed.caller(token).await,
-            (None, None) => Err(Refusal::Invalid("it is unknown")),
+            (None, Some(signed_callers)) => signed_callers.caller(token).await,
+            (None, None) => Err(Refusal::InvalidToken("it is unknown")),
         }
     }
 }
 
-/// Returns the bearer token of a request. `None` if the request has no header `Authorization`, several of them, or
-/// another scheme.
+/// Returns the bearer token of a request. `None` if the request does not have exactly one `Authorization` header, or the
+/// scheme of the header is not `Bearer`.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {

@@ -7,35 +7,35 @@ use super::callers::Refusal;
 use super::options::ProtectedResource;
 use super::router::{MCP_PATH, PROTECTED_RESOURCE_PATH, Rejection, rejected};
 
-/// Describes to clients how they can be authorised (RFC 6750, RFC 9728).
+/// Creates the responses that describe to clients how they can be authorised (RFC 6750, RFC 9728).
 pub(super) struct Challenger {
-    /// The address of the server's protected resource metadata.
-    metadata: Option<String>,
+    /// The URL of the server's protected resource metadata.
+    metadata_url: Option<String>,
     /// The scopes that every access token of an authorization server needs.
     scopes: Vec<String>,
 }
 
 impl Challenger {
     pub(super) fn new(resource: Option<&ProtectedResource>, scopes: Vec<String>) -> Self {
-        let metadata = resource.map(|resource| {
-            let server = resource.resource.trim_end_matches('/').trim_end_matches(MCP_PATH);
-            format!("{server}{PROTECTED_RESOURCE_PATH}{MCP_PATH}")
+        let metadata_url = resource.map(|resource| {
+            let base_url = resource.resource.trim_end_matches('/').trim_end_matches(MCP_PATH);
+            format!("{base_url}{PROTECTED_RESOURCE_PATH}{MCP_PATH}")
         });
-        Self { metadata, scopes }
+        Self { metadata_url, scopes }
     }
 
     /// Returns the response to a request that has no caller.
     pub(super) fn rejection(&self, refusal: &Refusal) -> Rejection {
         let unauthorized = |message: &str| rejected("token", StatusCode::UNAUTHORIZED, message);
         match refusal {
-            Refusal::Missing => {
+            Refusal::NoToken => {
                 self.with_challenge(unauthorized("a valid bearer token is required"), None, &self.scopes)
             }
-            Refusal::Invalid(why) => {
+            Refusal::InvalidToken(why) => {
                 let rejection = unauthorized(&format!("a valid bearer token is required: {why}"));
                 self.with_challenge(rejection, Some("invalid_token"), &self.scopes)
             }
-            Refusal::Scopes(scopes) => {
+            Refusal::InsufficientScopes(scopes) => {
                 let rejection = rejected(
                     "scope",
                     StatusCode::FORBIDDEN,
@@ -43,7 +43,7 @@ impl Challenger {
                 );
                 self.with_challenge(rejection, Some("insufficient_scope"), scopes)
             }
-            Refusal::NoRule => rejected("rule", StatusCode::FORBIDDEN, "nothing is permitted to this token"),
+            Refusal::NoRule => rejected("rule", StatusCode::FORBIDDEN, "no rule permits anything to this token"),
             Refusal::Unavailable => {
                 let message = "the token cannot be checked: its issuer cannot be reached";
                 rejected("issuer", StatusCode::SERVICE_UNAVAILABLE, message).with_header(RETRY_AFTER, "30")
@@ -57,8 +57,8 @@ impl Challenger {
         if !scopes.is_empty() {
             parameters.push(format!("scope=\"{}\"", scopes.join(" ")));
         }
-        let metadata = self.metadata.as_ref();
-        parameters.extend(metadata.map(|metadata| format!("resource_metadata=\"{metadata}\"")));
+        let metadata_url = self.metadata_url.as_ref();
+        parameters.extend(metadata_url.map(|url| format!("resource_metadata=\"{url}\"")));
         let challenge = if parameters.is_empty() {
             "Bearer".to_owned()
         } else {

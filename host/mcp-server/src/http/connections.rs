@@ -8,8 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 /// The open connections of a listener, and their maximum number.
 ///
-/// A connection is admitted once it has sent a request of a known caller. At the maximum, a new connection replaces the
-/// oldest one that is not admitted, so that clients without a token cannot block other clients.
+/// A connection is admitted once it has sent a request of a known caller. If the maximum number of connections is open, a
+/// new connection replaces the oldest connection that is not admitted. So clients without a token cannot block other
+/// clients.
 pub(super) struct Connections {
     max: usize,
     state: Mutex<ConnectionsState>,
@@ -20,12 +21,12 @@ pub(super) struct Connections {
 #[derive(Default)]
 struct ConnectionsState {
     open_count: usize,
-    /// The connections that are not admitted, by the order in which they were opened.
+    /// The connections that are not admitted, by their numbers. Connections are numbered in the order of opening.
     not_admitted: BTreeMap<u64, CancellationToken>,
     next_number: u64,
 }
 
-/// One open connection. It is counted until it is dropped, or another connection replaces it.
+/// An open connection. It is counted until it is dropped or replaced by another connection.
 pub(super) struct OpenConnection {
     connections: Arc<Connections>,
     number: u64,
@@ -53,8 +54,8 @@ impl Connections {
         }
     }
 
-    /// Opens a connection. At the maximum, it replaces the oldest connection that is not admitted. Returns `None` if
-    /// all are admitted.
+    /// Opens a connection. If the maximum number of connections is open, replaces the oldest connection that is not
+    /// admitted. Returns `None` if all of them are admitted.
     pub(super) fn open(self: &Arc<Self>) -> Option<OpenConnection> {
         let mut state = self.state();
         if !self.has_slot(&state) {
@@ -93,7 +94,7 @@ impl OpenConnection {
     }
 
     /// Waits until another connection replaces this one.
-    pub(super) async fn replaced(&self) {
+    pub(super) async fn wait_until_replaced(&self) {
         self.replaced.cancelled().await;
     }
 }
@@ -102,7 +103,7 @@ impl Drop for OpenConnection {
     fn drop(&mut self) {
         let mut state = self.connections.state();
         state.not_admitted.remove(&self.number);
-        // A connection that replaced this one is counted instead of it.
+        // If another connection replaced this one, `open_count` counts the other connection.
         if !self.replaced.is_cancelled() {
             state.open_count -= 1;
         }
@@ -117,24 +118,24 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_oldest_connection_without_a_caller_is_replaced() {
+    async fn the_oldest_connection_that_is_not_admitted_is_replaced() {
         let connections = Connections::new(2);
         let first = connections.open().unwrap();
         let second = connections.open().unwrap();
         first.admit();
         let third = connections.open().unwrap();
-        second.replaced().await;
+        second.wait_until_replaced().await;
         assert!(!first.replaced.is_cancelled() && !third.replaced.is_cancelled());
         drop(second);
         third.admit();
-        assert!(connections.open().is_none(), "both are admitted");
+        assert!(connections.open().is_none(), "both open connections are admitted");
         drop(first);
         connections.wait_for_slot().await;
         assert!(connections.open().is_some());
     }
 
     #[tokio::test]
-    async fn a_place_becomes_free_when_an_admitted_connection_ends() {
+    async fn a_slot_becomes_free_when_an_admitted_connection_ends() {
         let connections = Connections::new(1);
         let only = connections.open().unwrap();
         only.admit();

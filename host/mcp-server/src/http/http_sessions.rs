@@ -1,4 +1,4 @@
-//! The sessions over HTTP: their principals, and the limits on their number.
+//! The principals of the sessions over HTTP, and the limits on the number of sessions.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,16 +10,16 @@ use tokio::sync::MutexGuard;
 use crate::open_streams::OpenStreams;
 use crate::principal::Principal;
 
-/// The sessions of a server over HTTP, with the principal that began each of them. Limits their number.
+/// The sessions of a server over HTTP, with the principal that began each session. Limits the number of sessions.
 pub(super) struct HttpSessions {
     manager: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, SessionOwner>>,
     sessions_max: usize,
     /// Locked while a session begins.
-    beginning: tokio::sync::Mutex<()>,
+    begin_lock: tokio::sync::Mutex<()>,
 }
 
-/// The principal of a session, and its open responses.
+/// The principal of a session, the group of the principal, and the open responses of the session.
 struct SessionOwner {
     principal: String,
     group: String,
@@ -32,7 +32,7 @@ impl HttpSessions {
             manager,
             owners: Mutex::default(),
             sessions_max,
-            beginning: tokio::sync::Mutex::default(),
+            begin_lock: tokio::sync::Mutex::default(),
         }
     }
 
@@ -41,19 +41,19 @@ impl HttpSessions {
         self.manager.sessions.read().await.len()
     }
 
-    /// Permits a group to begin a session. Returns `None` if the server or the group has too many sessions. `groups` is
-    /// the number of groups that share the sessions equally. While the returned guard exists, no other session can
-    /// begin, so that concurrent requests do not exceed the limits.
-    pub(super) async fn begin(&self, group: &str, groups: usize) -> Option<MutexGuard<'_, ()>> {
-        let beginning = self.beginning.lock().await;
+    /// Permits a principal of `group` to begin a session. Returns `None` if the server or the group has too many sessions.
+    /// The `group_count` groups share the maximum number of sessions equally. While the returned guard exists, no other
+    /// session can begin, so that concurrent requests do not exceed the limits.
+    pub(super) async fn begin(&self, group: &str, group_count: usize) -> Option<MutexGuard<'_, ()>> {
+        let begin_guard = self.begin_lock.lock().await;
         let live = self.manager.sessions.read().await;
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         let is_live = |session: &str| live.contains_key(&SessionId::from(session));
         let group_sessions = owners
             .iter()
             .filter(|(session, owner)| owner.group == group && is_live(session));
-        let group_max = (self.sessions_max / groups).max(1);
-        (live.len() < self.sessions_max && group_sessions.count() < group_max).then_some(beginning)
+        let group_max = (self.sessions_max / group_count).max(1);
+        (live.len() < self.sessions_max && group_sessions.count() < group_max).then_some(begin_guard)
     }
 
     /// Records the principal that began a session, and removes the entries of sessions that have ended.

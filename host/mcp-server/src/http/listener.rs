@@ -34,10 +34,10 @@ const HEADERS_BYTES_MAX: usize = 64 << 10;
 /// The time after which an unused session ends.
 const SESSION_IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// The time that running requests have to end after the server is stopped.
+/// Maximum time in which running requests end after the server is stopped.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(3);
 
-/// An HTTP server that listens, but does not answer requests yet.
+/// An HTTP server that listens on its address. [`HttpListener::serve`] answers the requests.
 #[derive(Debug)]
 pub struct HttpListener {
     listener: TcpListener,
@@ -46,10 +46,10 @@ pub struct HttpListener {
 }
 
 impl HttpListener {
-    /// Checks the options and listens.
+    /// Checks the options, and listens on their address.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for options that are not allowed, such as a public address without a token, and
+    /// [`ErrorKind::Configuration`] for options that are not allowed, such as a public address without a token.
     /// [`ErrorKind::Io`] if the address is not available.
     pub async fn bind(options: HttpOptions) -> Result<Self, Error> {
         options.check()?;
@@ -66,7 +66,7 @@ impl HttpListener {
         })
     }
 
-    /// Returns the address of the listener. If the options select a free port, it contains the actual port.
+    /// Returns the address of the listener. If the port of the options is 0, the address contains the selected port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -78,7 +78,7 @@ impl HttpListener {
         format!("http://{}{MCP_PATH}", self.address)
     }
 
-    /// Answers requests until the token is cancelled. Running requests then have three seconds to end.
+    /// Answers requests until `cancel` is cancelled. Running requests then have three seconds to end.
     pub async fn serve(self, server: &McpServer, cancel: CancellationToken) {
         let router = Arc::new(self.router(server, &cancel));
         let open_connections = Connections::new(self.options.connections_max);
@@ -88,13 +88,13 @@ impl HttpListener {
                 biased;
                 () = cancel.cancelled() => break,
                 Some(_) = connection_tasks.join_next(), if !connection_tasks.is_empty() => {}
-                Some((stream, connection)) = accept(&self.listener, &open_connections) => {
+                (stream, connection) = accept(&self.listener, &open_connections) => {
                     let (router, cancel) = (router.clone(), cancel.clone());
                     connection_tasks.spawn(async move {
                         router.metrics.connections.fetch_add(1, Ordering::Relaxed);
                         tokio::select! {
                             () = serve_connection(stream, &router, &connection, &cancel) => {}
-                            () = connection.replaced() => {}
+                            () = connection.wait_until_replaced() => {}
                         }
                         router.metrics.connections.fetch_sub(1, Ordering::Relaxed);
                     });
@@ -119,11 +119,13 @@ impl HttpListener {
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_cancellation_token(cancel.child_token());
-        let handlers = server.clone();
-        let service = StreamableHttpService::new(move || Ok(handlers.connection()), sessions.clone(), config);
+        let service = {
+            let server = server.clone();
+            StreamableHttpService::new(move || Ok(server.connection()), sessions.clone(), config)
+        };
         let options = &self.options;
-        let callers = Callers::new(options, server.local());
-        server.share_among(callers.group_count(), options.sessions_max);
+        let callers = Callers::new(options, server.local_principal());
+        server.set_group_limits(callers.group_count(), options.sessions_max);
         Router {
             origin_rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
             callers,
@@ -136,22 +138,25 @@ impl HttpListener {
     }
 }
 
-/// Accepts the next connection, as soon as there is room for it. `None` if the connection failed, or no room was left
-/// when it arrived.
-async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> Option<(TcpStream, OpenConnection)> {
-    connections.wait_for_slot().await;
-    match listener.accept().await {
-        Ok((stream, _)) => {
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "a connection waits for full packets");
+/// Waits for a free slot, and accepts the next connection. Skips a connection that cannot be accepted, and one for which the
+/// slot was no longer free when it arrived.
+async fn accept(listener: &TcpListener, connections: &Arc<Connections>) -> (TcpStream, OpenConnection) {
+    loop {
+        connections.wait_for_slot().await;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                // If the process has no free file descriptors, an immediate retry would fail, too.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
             }
-            connections.open().map(|connection| (stream, connection))
+        };
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "the delay of small packets cannot be disabled for a connection");
         }
-        Err(error) => {
-            tracing::warn!(%error, "a connection cannot be accepted");
-            // If no file descriptors are left, other connections must end first.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            None
+        if let Some(connection) = connections.open() {
+            return (stream, connection);
         }
     }
 }
@@ -174,6 +179,6 @@ async fn serve_connection(stream: TcpStream, router: &Router, connection: &OpenC
         }
     };
     if let Err(error) = outcome {
-        tracing::debug!(%error, "a connection ended");
+        tracing::debug!(%error, "a connection ended with an error");
     }
 }

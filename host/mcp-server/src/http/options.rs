@@ -9,14 +9,14 @@ use super::access_token::AccessToken;
 use super::token_rule::TokenRule;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Maximum number of sessions that exist at the same time.
-const SESSIONS_MAX: usize = 1_000;
+/// Default of the maximum number of sessions that exist at the same time.
+const DEFAULT_SESSIONS_MAX: usize = 1_000;
 
-/// Maximum number of connections that are open at the same time.
-const CONNECTIONS_MAX: usize = 512;
+/// Default of the maximum number of connections that are open at the same time.
+const DEFAULT_CONNECTIONS_MAX: usize = 512;
 
-/// Maximum number of requests per minute of a caller without a limit of its own.
-const REQUESTS_PER_MINUTE_MAX: u32 = 6_000;
+/// Default of the maximum number of requests per minute of a caller.
+const DEFAULT_REQUESTS_PER_MINUTE: u32 = 6_000;
 
 /// The options of an HTTP server. A server without tokens and token rules can only listen on a loopback address.
 #[derive(Clone, Debug)]
@@ -33,10 +33,10 @@ pub struct HttpOptions {
     pub(super) requests_per_minute: u32,
 }
 
-/// The metadata that describes to OAuth clients where to get a token (RFC 9728).
+/// The protected resource metadata of the server. It shows OAuth clients where they can get a token (RFC 9728).
 #[derive(Clone, Debug, Serialize)]
 pub struct ProtectedResource {
-    /// The URL of the server, as its clients see it.
+    /// The URL under which clients reach the server.
     pub resource: String,
     /// The URLs of the authorization servers.
     pub authorization_servers: Vec<String>,
@@ -57,9 +57,9 @@ impl HttpOptions {
             hosts: Vec::new(),
             origins: Vec::new(),
             protected_resource: None,
-            sessions_max: SESSIONS_MAX,
-            connections_max: CONNECTIONS_MAX,
-            requests_per_minute: REQUESTS_PER_MINUTE_MAX,
+            sessions_max: DEFAULT_SESSIONS_MAX,
+            connections_max: DEFAULT_CONNECTIONS_MAX,
+            requests_per_minute: DEFAULT_REQUESTS_PER_MINUTE,
         }
     }
 
@@ -70,10 +70,10 @@ impl HttpOptions {
         self
     }
 
-    /// Adds a rule for access tokens that the authorization servers of the [protected
-    /// resource](Self::with_protected_resource) sign as JSON Web Tokens, with RS256, ES256 or EdDSA (RFC 9068). The
-    /// first rule that applies to a token decides. The keys of these servers are requested when the first token
-    /// arrives.
+    /// Adds a rule for access tokens of the authorization servers of the [protected
+    /// resource](Self::with_protected_resource). The tokens are JSON Web Tokens (RFC 9068), signed with RS256, ES256 or
+    /// EdDSA. The first rule that applies to a token decides. The keys of the authorization servers are requested when
+    /// the first token arrives.
     #[must_use]
     pub fn with_token_rule(mut self, rule: TokenRule) -> Self {
         self.token_rules.push(rule);
@@ -109,23 +109,23 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the maximum number of sessions, and of conversations of clients that use no sessions (from 2026-07-28).
-    /// Each token and rule has an equal share of them.
+    /// Sets the maximum number of sessions. Clients of revision 2026-07-28 use no sessions: the maximum number of their
+    /// conversations is set to the same value. Each token and rule has an equal share of both numbers.
     #[must_use]
     pub fn with_sessions_max(mut self, sessions: usize) -> Self {
         self.sessions_max = sessions;
         self
     }
 
-    /// Sets the maximum number of connections. The number of unanswered requests of each token and rule is limited to
-    /// an equal share of it.
+    /// Sets the maximum number of connections. It is also the maximum number of unanswered requests, of which each token
+    /// and rule has an equal share.
     #[must_use]
     pub fn with_connections_max(mut self, connections: usize) -> Self {
         self.connections_max = connections;
         self
     }
 
-    /// Sets the maximum number of requests per minute of a caller without a limit of its own.
+    /// Sets the maximum number of requests per minute of a caller whose token or rule does not set another limit.
     #[must_use]
     pub fn with_requests_per_minute(mut self, requests: u32) -> Self {
         self.requests_per_minute = requests;
@@ -141,11 +141,11 @@ impl HttpOptions {
         servers.filter_map(|server| Url::parse(server).ok()).collect()
     }
 
-    /// Checks that the options are consistent, and that clients on other machines need a token.
+    /// Checks that the options are consistent, and that a server on a public address requires tokens.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a public address without a token or a host name, token rules without an
-    /// authorization server, two tokens or rules of one name, or a limit of 0.
+    /// [`ErrorKind::Configuration`] for a public address without a token, a public address without a host name, token
+    /// rules without an authorization server, two tokens or rules with the same name, or a limit of 0.
     pub(super) fn check(&self) -> Result<(), Error> {
         let refused = |message: String, hint: &str| {
             Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))

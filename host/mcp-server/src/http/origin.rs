@@ -1,4 +1,5 @@
-//! The checks against web pages that reach a local server (DNS rebinding).
+//! The checks of the `Host` and `Origin` headers. They stop foreign web pages from sending requests to a local server, also
+//! by DNS rebinding.
 
 use std::net::IpAddr;
 
@@ -6,7 +7,7 @@ use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, Uri};
 
-/// The names under which clients may reach a server, and the origins of web pages that may send requests.
+/// The host names under which clients may reach a server, and the origins of web pages that may send requests.
 pub(super) struct OriginRules {
     hosts: Vec<Authority>,
     origins: Vec<String>,
@@ -15,7 +16,7 @@ pub(super) struct OriginRules {
 }
 
 impl OriginRules {
-    /// Creates the rules. Hosts and origins that are not valid allow nothing.
+    /// Creates the rules. Invalid hosts and origins match no request.
     pub(super) fn new(hosts: &[String], origins: &[String], allows_loopback: bool) -> Self {
         Self {
             hosts: hosts.iter().filter_map(|host| host.parse().ok()).collect(),
@@ -27,7 +28,7 @@ impl OriginRules {
         }
     }
 
-    /// Returns whether the host of a request is a name of this server.
+    /// Returns whether the host of a request is allowed.
     pub(super) fn allows_host(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(HOST).iter();
         let host = match (values.next(), values.next()) {
@@ -38,8 +39,8 @@ impl OriginRules {
         host.is_some_and(|host| self.allows_authority(&host))
     }
 
-    /// Returns whether the origin of a request is allowed. Requests without an origin come from programs, and are
-    /// allowed. Loopback origins are allowed if loopback names are.
+    /// Returns whether the origin of a request is allowed. A request without an `Origin` header is allowed, because
+    /// programs other than browsers usually omit this header. Loopback origins are allowed if loopback hosts are allowed.
     pub(super) fn allows_origin(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(ORIGIN).iter();
         let origin = match (values.next(), values.next()) {

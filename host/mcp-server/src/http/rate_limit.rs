@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A limit on requests per minute: a bucket that holds the requests of one minute and is refilled steadily.
+/// A limit on requests per minute. It is a token bucket: the bucket holds at most the requests of one minute, and is
+/// refilled at a constant rate.
 pub(super) struct RateLimit {
     per_minute: f64,
-    /// The number of requests that the bucket holds, and the time at which it was last refilled.
+    /// The number of requests in the bucket, and the time of the last refill.
     bucket: Mutex<(f64, Instant)>,
 }
 
@@ -24,7 +25,7 @@ impl RateLimit {
     /// Takes one request from the bucket.
     ///
     /// # Errors
-    /// The time after which the next request is possible.
+    /// The time until the next request is possible, if the bucket is empty.
     pub(super) fn take(&self) -> Result<(), Duration> {
         let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
         let (remaining, refilled_at) = *bucket;
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_minute_of_requests_passes_at_once_and_then_at_its_rate() {
+    async fn a_full_bucket_allows_a_burst_and_then_a_constant_rate() {
         let limit = RateLimit::per_minute(2);
         assert_eq!((limit.take(), limit.take()), (Ok(()), Ok(())));
         assert_eq!(limit.take(), Err(Duration::from_secs(30)));

@@ -1,4 +1,4 @@
-//! Responses that the HTTP server builds itself, and the tracking of pending requests.
+//! Responses of the HTTP server that do not come from the MCP service, and the tracking of pending requests.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,19 +16,19 @@ use serde::Serialize;
 use crate::open_streams::OpenStream;
 use crate::pending::PendingRequest;
 
-/// A response with a body of any kind.
+/// A response whose body has any type.
 pub(super) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
-/// A response body. Its request counts as pending until the body is dropped, and longer if the session keeps the
-/// answer.
+/// The body of a response. Its request counts as pending until the body is dropped. If the session keeps the answer, the
+/// memory of the answer stays reserved for the time of `retention` after that.
 struct PendingBody {
     body: BoxBody<Bytes, Infallible>,
     request: Option<PendingRequest>,
-    /// Keeps the response counted as open in its session.
+    /// Counts the response as open in its session until the body is dropped.
     _stream: Option<OpenStream>,
     /// The number of bytes of the body that were sent.
     sent_bytes: usize,
-    /// How long the session keeps the answer after it was sent.
+    /// How long the session keeps the answer after the body is dropped. Zero if the answer is not kept.
     retention: Duration,
 }
 
@@ -65,8 +65,8 @@ impl Drop for PendingBody {
     }
 }
 
-/// Returns a response whose request counts as pending until the response was sent. The memory of the answer stays
-/// reserved as long as the session keeps the answer.
+/// Returns a response whose request counts as pending until the response has been sent. The memory of the answer then
+/// stays reserved for `retention`, the time for which the session keeps the answer.
 pub(super) fn track_pending(
     response: HttpResponse,
     request: PendingRequest,
@@ -87,21 +87,21 @@ pub(super) fn track_pending(
 
 /// Returns a plain-text response.
 pub(super) fn text(status: StatusCode, text: impl Into<String>) -> HttpResponse {
-    with_type(status, "text/plain; charset=utf-8", text.into())
+    with_content_type(status, "text/plain; charset=utf-8", text.into())
 }
 
 /// Returns a response with metrics in the Prometheus text format.
 pub(super) fn metrics(text: String) -> HttpResponse {
-    with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text)
+    with_content_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text)
 }
 
 /// Returns a response with JSON.
 pub(super) fn json(value: &impl Serialize) -> HttpResponse {
     let text = serde_json::to_string(value).unwrap_or_default();
-    with_type(StatusCode::OK, "application/json", text)
+    with_content_type(StatusCode::OK, "application/json", text)
 }
 
-/// Sets a header, if the value is valid for a header.
+/// Sets a header. Does nothing if the value is not valid for a header.
 pub(super) fn with_header(mut response: HttpResponse, name: HeaderName, value: &str) -> HttpResponse {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
@@ -109,7 +109,7 @@ pub(super) fn with_header(mut response: HttpResponse, name: HeaderName, value: &
     response
 }
 
-fn with_type(status: StatusCode, content_type: &'static str, body: String) -> HttpResponse {
+fn with_content_type(status: StatusCode, content_type: &'static str, body: String) -> HttpResponse {
     let mut response = Response::new(Full::new(Bytes::from(body)).boxed());
     *response.status_mut() = status;
     response

@@ -1,4 +1,4 @@
-//! The paths of a server, and the checks before each request.
+//! Routes HTTP requests by their path, and checks them before they reach the MCP service.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,22 +26,22 @@ use crate::open_streams::OpenStreams;
 use crate::server::Connection;
 use toolwit::tool::text::json_weight;
 
-/// The path of the protocol.
+/// The path of the MCP endpoint.
 pub(super) const MCP_PATH: &str = "/mcp";
 
-/// The path of the metadata for OAuth clients. Clients also request it with [`MCP_PATH`] appended.
+/// The path of the metadata for OAuth clients (RFC 9728). Clients also request this path with [`MCP_PATH`] appended.
 pub(super) const PROTECTED_RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// How long a session keeps an answer for a client that lost its connection. During this time, the memory of the answer
-/// counts as pending.
+/// How long a session keeps an answer for a client that lost its connection. During this time, the answer counts towards
+/// the memory limit of unanswered requests.
 pub(super) const ANSWER_RETENTION: Duration = Duration::from_secs(10);
 
-/// Maximum memory of the message that begins a session, in bytes. The message contains the name and the capabilities of
-/// the client.
-const BEGINNING_BYTES_MAX: usize = 128 << 10;
+/// Maximum memory of the parsed message that begins a session, in bytes. The session stores the name and the capabilities
+/// of the client from this message.
+const INITIALIZE_BYTES_MAX: usize = 128 << 10;
 
 /// The header with the id of a session.
-const SESSION_ID: &str = "mcp-session-id";
+const SESSION_ID_HEADER: &str = "mcp-session-id";
 
 /// Answers the requests of all connections.
 pub(super) struct Router {
@@ -85,7 +85,7 @@ impl Router {
         }
         let path = request.uri().path();
         match path {
-            MCP_PATH => self.answer_protocol(request, connection).await,
+            MCP_PATH => self.answer_mcp(request, connection).await,
             "/healthz" => answer_get(&request, || response::text(StatusCode::OK, "ok\n")),
             "/metrics" => {
                 self.identify_caller(&request, connection).await?;
@@ -94,7 +94,7 @@ impl Router {
             }
             _ if path
                 .strip_prefix(PROTECTED_RESOURCE_PATH)
-                .is_some_and(|rest| rest.is_empty() || rest == MCP_PATH) =>
+                .is_some_and(|suffix| suffix.is_empty() || suffix == MCP_PATH) =>
             {
                 match &self.protected_resource {
                     Some(metadata) => answer_get(&request, || response::json(metadata)),
@@ -105,8 +105,8 @@ impl Router {
         }
     }
 
-    /// Passes a request to the protocol, after the checks of its caller, session, rate and size.
-    async fn answer_protocol(
+    /// Checks the caller, the rate, the session and the size of a request, and passes the request to the MCP service.
+    async fn answer_mcp(
         &self,
         request: Request<Incoming>,
         connection: &OpenConnection,
@@ -118,32 +118,31 @@ impl Router {
             return Err(rejection.with_header(RETRY_AFTER, &seconds));
         }
         let principal = caller.principal;
-        let session = request.headers().get(SESSION_ID).cloned();
+        let session_id = request.headers().get(SESSION_ID_HEADER).cloned();
         let streams_of = |id: &HeaderValue| self.sessions.streams(id.to_str().ok()?, principal.name());
-        let streams = session.as_ref().map(|id| {
+        let streams = session_id.as_ref().map(|id| {
             let unknown = || rejected("session", StatusCode::NOT_FOUND, "the session does not exist");
             streams_of(id).ok_or_else(unknown)
         });
         let streams = streams.transpose()?;
-        let stream = streams.as_ref().map(OpenStreams::open);
-        let can_begin = session.is_none() && *request.method() == Method::POST;
+        let open_stream = streams.as_ref().map(OpenStreams::open);
+        let is_post_without_session = session_id.is_none() && *request.method() == Method::POST;
         let (mut parts, body) = request.into_parts();
-        let reserved = caller.pending.reserve(body::size_max(&body));
-        let reserved = reserved.ok_or_else(too_many_pending)?;
+        let pending = caller.pending.reserve(body::size_max(&body));
+        let pending = pending.ok_or_else(too_many_pending)?;
         let body = body::read(body).await.map_err(|error| match error {
             BodyError::TooLarge => rejected("body", StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
             BodyError::TooManyParts => rejected(
                 "body",
                 StatusCode::PAYLOAD_TOO_LARGE,
-                "the body has too many values and names",
+                "the body has too many JSON values and names",
             ),
             BodyError::TooSlow => rejected("body", StatusCode::REQUEST_TIMEOUT, "the body took too long"),
             BodyError::Broken => rejected("body", StatusCode::BAD_REQUEST, "the body is incomplete"),
         })?;
-        let pending = caller.pending.adjust(reserved, &body).ok_or_else(too_many_pending)?;
-        let begin_guard = if can_begin && begins_session(&body) {
-            // A session stores the information that the client sends about itself.
-            if json_weight(&body) > BEGINNING_BYTES_MAX {
+        let pending = caller.pending.adjust(pending, &body).ok_or_else(too_many_pending)?;
+        let begin_guard = if is_post_without_session && may_begin_session(&body) {
+            if json_weight(&body) > INITIALIZE_BYTES_MAX {
                 let message = "the first message of a session is too large";
                 return Err(rejected("body", StatusCode::PAYLOAD_TOO_LARGE, message));
             }
@@ -152,7 +151,7 @@ impl Router {
         } else {
             None
         };
-        // The token is not needed any more, and tools must not see it.
+        // Tools must not see the token.
         parts.headers.remove(http::header::AUTHORIZATION);
         parts.extensions.insert(principal.clone());
         streams.and_then(|streams| parts.extensions.insert(streams));
@@ -160,21 +159,22 @@ impl Router {
             .service
             .handle(Request::from_parts(parts, Full::<Bytes>::new(body)))
             .await;
-        let new_session = answer.headers().get(SESSION_ID).filter(|_| session.is_none());
+        let new_session = answer.headers().get(SESSION_ID_HEADER).filter(|_| session_id.is_none());
         if let Some(id) = new_session.and_then(|id| id.to_str().ok()) {
             self.sessions.add(id, &principal).await;
         }
         drop(begin_guard);
-        let retention = if session.is_some() {
+        // Only a session keeps its answers.
+        let retention = if session_id.is_some() {
             ANSWER_RETENTION
         } else {
             Duration::ZERO
         };
-        let answer = response::track_pending(answer, pending, stream, retention);
+        let answer = response::track_pending(answer, pending, open_stream, retention);
         Ok(with_header(answer, CACHE_CONTROL, "no-store"))
     }
 
-    /// Returns the caller of a request, and admits the connection.
+    /// Returns the caller of a request, and admits the connection: no other connection can replace it any more.
     async fn identify_caller(
         &self,
         request: &Request<Incoming>,
@@ -187,22 +187,22 @@ impl Router {
     }
 }
 
-/// The part of a message that decides whether it begins a session.
+/// The method of a message, which decides whether the message begins a session.
 #[derive(Deserialize)]
 struct MessageMethod<'m> {
     #[serde(borrow)]
     method: Cow<'m, str>,
 }
 
-/// Returns whether the body of a request without a session id may begin a session. The protocol library begins a
-/// session for the method `initialize`, in all revisions. Returns `true` also if this parser does not find exactly one
-/// method, because the parser of the library might read `initialize`.
-fn begins_session(body: &[u8]) -> bool {
+/// Returns whether the body of a request without a session id may begin a session. The protocol library (`rmcp`) begins a
+/// session for the method `initialize`, in all revisions. Returns `true` also if the body does not have exactly one
+/// method, because the library might read such a body as `initialize`.
+fn may_begin_session(body: &[u8]) -> bool {
     let message = serde_json::from_slice::<MessageMethod<'_>>(body);
     message.map_or(true, |message| message.method == "initialize")
 }
 
-/// The response to a request that does not reach the protocol, and the reason that the metrics count.
+/// The response to a request that is not passed to the MCP service, and the reason under which the metrics count it.
 pub(super) struct Rejection {
     reason: &'static str,
     response: Box<HttpResponse>,
@@ -236,7 +236,7 @@ fn not_found() -> Rejection {
     rejected(
         "path",
         StatusCode::NOT_FOUND,
-        "there is nothing here; the protocol is at `/mcp`",
+        "the path does not exist; the MCP endpoint is `/mcp`",
     )
 }
 
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_may_begin_a_session_unless_its_only_method_is_another_one() {
+    fn a_body_with_exactly_one_other_method_cannot_begin_a_session() {
         for body in [
             r#"{"method":"initialize"}"#,
             r#"{"method":"initi\u0061lize"}"#,
@@ -267,9 +267,9 @@ mod tests {
             r#"[{"method":"tools/list"}]"#,
             "{",
         ] {
-            assert!(begins_session(body.as_bytes()), "{body}");
+            assert!(may_begin_session(body.as_bytes()), "{body}");
         }
-        assert!(!begins_session(
+        assert!(!may_begin_session(
             br#"{"params":{"method":"initialize"},"method":"tools/call"}"#
         ));
     }

@@ -24,7 +24,8 @@ pub(super) struct SignedCallers {
     callers_by_subject: Mutex<HashMap<blake3::Hash, (Caller, Instant)>>,
 }
 
-/// A rule, with the rate limit of each of its subjects and the limits on pending requests that they share.
+/// A token rule with its limits. Each subject of the rule has its own rate limit. All subjects share the limits on pending
+/// requests.
 pub(super) struct LimitedRule {
     pub(super) rule: TokenRule,
     pub(super) requests_per_minute: u32,
@@ -41,63 +42,61 @@ impl SignedCallers {
         }
     }
 
-    /// Returns the caller of a token: its subject, with the principal of the first rule that applies to the token.
+    /// Returns the caller of a token. The caller has the rights of the first rule that applies to the token.
     ///
     /// # Errors
-    /// If the token is refused, cannot be checked because its issuer cannot be reached, or lacks a scope, or if no rule
-    /// applies to it.
+    /// If the token is invalid, its issuer cannot be reached, the token lacks a scope, or no rule applies to the token.
     pub(super) async fn caller(&self, token: &str) -> Result<Caller, Refusal> {
         let claims = self.verifier.verify(token).await.map_err(|refusal| match refusal {
-            TokenRefusal::Invalid(why) => Refusal::Invalid(why),
+            TokenRefusal::Invalid(why) => Refusal::InvalidToken(why),
             TokenRefusal::Unavailable => Refusal::Unavailable,
         })?;
         let scopes = claims.scopes();
         let is_missing = |scope: &&String| !scopes.contains(scope.as_str());
         if self.required_scopes.iter().any(|scope| is_missing(&scope)) {
-            return Err(Refusal::Scopes(self.required_scopes.clone()));
+            return Err(Refusal::InsufficientScopes(self.required_scopes.clone()));
         }
         let mut missing_scope = None;
-        for (rule_index, limited) in self.rules.iter().enumerate() {
-            match limited
-                .rule
-                .matches(&claims.sub, claims.client(), |scope| scopes.contains(scope))
-            {
-                RuleMatch::Applies => return Ok(self.caller_for(rule_index, limited, &claims)),
+        for (rule_index, limited_rule) in self.rules.iter().enumerate() {
+            let has_scope = |scope: &str| scopes.contains(scope);
+            let rule = &limited_rule.rule;
+            match rule.match_token(&claims.sub, claims.client_id(), has_scope) {
+                RuleMatch::Applies => return Ok(self.caller_for(rule_index, limited_rule, &claims)),
                 RuleMatch::NeedsScope(scope) => missing_scope = missing_scope.or(Some(scope)),
-                RuleMatch::No => {}
+                RuleMatch::DoesNotApply => {}
             }
         }
         Err(match missing_scope {
             Some(scope) => {
                 let required = self.required_scopes.iter().cloned();
-                Refusal::Scopes(required.chain([scope.to_owned()]).collect())
+                Refusal::InsufficientScopes(required.chain([scope.to_owned()]).collect())
             }
             None => Refusal::NoRule,
         })
     }
 
     /// Returns the caller for the subject of a token. Each subject has its own rate limit.
-    fn caller_for(&self, rule_index: usize, limited: &LimitedRule, claims: &Claims) -> Caller {
-        // The length separates the issuer from the subject, so that two pairs never have the same text.
+    fn caller_for(&self, rule_index: usize, limited_rule: &LimitedRule, claims: &Claims) -> Caller {
+        // The length shows where the issuer ends, so that two pairs of issuer and subject never have the same text.
         let identity = format!("{rule_index} {} {}{}", claims.iss.len(), claims.iss, claims.sub);
         let identity = blake3::hash(identity.as_bytes());
         let mut callers = self.callers_by_subject.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if let Some((caller, last)) = callers.get_mut(&identity) {
-            *last = now;
+        if let Some((caller, last_request)) = callers.get_mut(&identity) {
+            *last_request = now;
             return caller.clone();
         }
         if callers.len() >= SUBJECTS_MAX {
             let oldest = callers
                 .iter()
-                .min_by_key(|(_, (_, last))| *last)
+                .min_by_key(|(_, (_, last_request))| *last_request)
                 .map(|(identity, _)| *identity);
             oldest.and_then(|oldest| callers.remove(&oldest));
         }
         let caller = Caller {
-            principal: Arc::new(limited.rule.principal().of_subject(&identity.to_hex())),
-            rate: Arc::new(RateLimit::per_minute(limited.requests_per_minute)),
-            pending: limited.pending.clone(),
+            principal: Arc::new(limited_rule.rule.principal().of_subject(&identity.to_hex())),
+            rate: Arc::new(RateLimit::per_minute(limited_rule.requests_per_minute)),
+            pending: limited_rule.pending.clone(),
         };
         callers.insert(identity, (caller.clone(), now));
         caller

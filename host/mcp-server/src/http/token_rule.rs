@@ -16,7 +16,7 @@ pub struct TokenRule {
     requests_per_minute: Option<u32>,
 }
 
-/// How far a rule applies to a token.
+/// Whether a rule applies to a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RuleMatch<'r> {
     /// The rule applies.
@@ -24,7 +24,7 @@ pub(super) enum RuleMatch<'r> {
     /// The rule would apply if the token had this scope.
     NeedsScope(&'r str),
     /// The rule is for another subject or client.
-    No,
+    DoesNotApply,
 }
 
 impl TokenRule {
@@ -76,17 +76,17 @@ impl TokenRule {
         self.requests_per_minute
     }
 
-    /// Returns whether the rule applies to a token, or would apply with a further scope.
-    pub(super) fn matches(
+    /// Returns whether the rule applies to a token, or would apply if the token had one more scope.
+    pub(super) fn match_token(
         &self,
         subject: &str,
         client: Option<&str>,
         has_scope: impl Fn(&str) -> bool,
     ) -> RuleMatch<'_> {
-        let is_subject = self.subject.as_ref().is_none_or(|required| required == subject);
-        let is_client = self.client.as_ref().is_none_or(|required| client == Some(required));
+        let matches_subject = self.subject.as_ref().is_none_or(|required| required == subject);
+        let matches_client = self.client.as_ref().is_none_or(|required| client == Some(required));
         match &self.scope {
-            _ if !is_subject || !is_client => RuleMatch::No,
+            _ if !matches_subject || !matches_client => RuleMatch::DoesNotApply,
             Some(scope) if !has_scope(scope) => RuleMatch::NeedsScope(scope),
             _ => RuleMatch::Applies,
         }

@@ -1,4 +1,4 @@
-//! The requests of one connection.
+//! The handler of the requests of one connection.
 #![allow(
     deprecated,
     reason = "revision 2026-07-28 deprecates logging and subscriptions of sessions, and clients use them"
@@ -32,7 +32,8 @@ use crate::wire::{self, Revision};
 /// The name of the server in the protocol.
 const NAME: &str = "toolwit";
 
-/// The methods whose requests reach [`Connection::on_custom_request`] only if their parameters are invalid.
+/// The methods whose requests reach [`Connection::on_custom_request`] only if their parameters are invalid. The protocol
+/// library (`rmcp`) passes valid requests to the other functions of [`Connection`].
 const STANDARD_METHODS: [&str; 16] = [
     "tools/call",
     "tools/list",
@@ -52,7 +53,7 @@ const STANDARD_METHODS: [&str; 16] = [
     "server/discover",
 ];
 
-/// The method that begins a session. Revision 2026-07-28 does not have it.
+/// The method that begins a session. Revision 2026-07-28 does not have this method.
 const INITIALIZE: &str = "initialize";
 
 /// The method that sets the lowest severity of the log messages of a session. Each request of revision 2026-07-28
@@ -62,31 +63,32 @@ const SET_LEVEL: &str = "logging/setLevel";
 /// The methods that revision 2026-07-28 does not have.
 const REMOVED_METHODS: [&str; 4] = [INITIALIZE, SET_LEVEL, "resources/subscribe", "resources/unsubscribe"];
 
-/// The handler of a connection, of a session over HTTP, or of one request without a session.
+/// Handles the requests of a connection over standard input, of a session over HTTP, or one HTTP request without a
+/// session.
 pub(crate) struct Connection {
-    shared: Arc<ServerState>,
+    server: Arc<ServerState>,
     session: OnceCell<Arc<ClientSession>>,
 }
 
 impl Connection {
-    pub(crate) fn new(shared: Arc<ServerState>) -> Self {
+    pub(crate) fn new(server: Arc<ServerState>) -> Self {
         Self {
-            shared,
+            server,
             session: OnceCell::new(),
         }
     }
 
-    /// Returns the principal of a request.
+    /// Returns the principal of a request: the principal of its token, or else the local principal.
     fn principal<'r>(&'r self, request: &'r RequestContext<RoleServer>) -> &'r Principal {
         let parts = request.extensions.get::<http::request::Parts>();
         let token_principal = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
-        token_principal.map_or(self.shared.local(), |principal| principal)
+        token_principal.map_or(self.server.local_principal(), |principal| principal)
     }
 
-    /// Returns the prompts and resources for a request.
-    fn content<'r>(&'r self, request: &'r RequestContext<RoleServer>) -> ContentRequests<'r> {
+    /// Returns the handler of requests for content, with the principal of a request.
+    fn content_requests<'r>(&'r self, request: &'r RequestContext<RoleServer>) -> ContentRequests<'r> {
         ContentRequests {
-            content: self.shared.content(),
+            content: self.server.content(),
             principal: self.principal(request),
         }
     }
@@ -95,11 +97,10 @@ impl Connection {
     async fn session(&self, request: &RequestContext<RoleServer>) -> Result<&Arc<ClientSession>, ErrorData> {
         let principal = self.principal(request);
         let begin = || async {
-            // Boxed, because it runs once and would enlarge the future of every request.
-            let begun = Box::pin(ClientSession::begin(principal.clone()));
-            let session = begun.await.map(Arc::new);
-            let session = session.map_err(|error| wire::internal(&error))?;
-            self.shared.listeners().add_session(&session, request.peer.clone());
+            // This future runs once. It is boxed, because it would otherwise enlarge the future of every request.
+            let session = Box::pin(ClientSession::begin(principal.clone())).await;
+            let session = session.map(Arc::new).map_err(|error| wire::internal_error(&error))?;
+            self.server.listeners().add_session(&session, request.peer.clone());
             Ok::<_, ErrorData>(session)
         };
         let session = self.session.get_or_try_init(begin).await?;
@@ -146,13 +147,12 @@ impl ServerHandler for Connection {
         let info = self.get_info();
         let newest = info.protocol_version.clone();
         let requested = request.protocol_version.clone();
-        // A later version has no `initialize`. A client that requests such a version gets the newest version that has
-        // `initialize`.
+        // Versions after `newest` have no sessions, and therefore no `initialize`.
         let is_supported = self.supported_protocol_versions().contains(&requested) && requested <= newest;
         let negotiated = if is_supported { requested } else { newest };
-        let mut client = request;
-        client.protocol_version = negotiated.clone();
-        context.peer.set_peer_info(client);
+        let mut client_info = request;
+        client_info.protocol_version = negotiated.clone();
+        context.peer.set_peer_info(client_info);
         self.session(&context).await?;
         Ok(info.with_protocol_version(negotiated))
     }
@@ -167,7 +167,7 @@ impl ServerHandler for Connection {
             Revision::Session => self.session(&context).await?.list(cursor.as_deref()).await?,
             Revision::Stateless => {
                 let principal = self.principal(&context);
-                self.shared.stateless().list(principal, cursor.as_deref()).await?
+                self.server.stateless().list(principal, cursor.as_deref()).await?
             }
         };
         if !supports_ui(&context) {
@@ -187,10 +187,10 @@ impl ServerHandler for Connection {
             Revision::Session => {
                 let session = self.session(&context).await?;
                 let arguments = request.arguments.unwrap_or_default();
-                let outcome = Box::pin(session.call(&request.name, arguments, &context)).await;
-                outcome.map(CallToolResponse::from)
+                let result = Box::pin(session.call(&request.name, arguments, &context)).await;
+                result.map(CallToolResponse::from)
             }
-            Revision::Stateless => Box::pin(task_call::call(&self.shared, principal, request, &context)).await,
+            Revision::Stateless => Box::pin(task_call::call(&self.server, principal, request, &context)).await,
         };
         let outcome = match &result {
             Ok(CallToolResponse::InputRequired(_)) => "input_required",
@@ -199,16 +199,17 @@ impl ServerHandler for Connection {
             Ok(_) => "ok",
             Err(_) => "refused",
         };
-        self.shared
+        self.server
             .metrics()
             .count_call(principal.group(), outcome, started.elapsed());
         result
     }
 
-    /// Returns the definition with which the headers of an HTTP request are compared. The definition of the local
-    /// principal is used for all principals.
+    /// Returns the definition of a tool. The protocol library compares the headers of an HTTP request with this
+    /// definition. It does not pass the principal of the request, so the tools of the local principal are used for all
+    /// principals.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.shared.stateless().tool(self.shared.local(), name)
+        self.server.stateless().tool(self.server.local_principal(), name)
     }
 
     async fn list_prompts(
@@ -216,7 +217,7 @@ impl ServerHandler for Connection {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.content(&context).prompts(request)
+        self.content_requests(&context).prompts(request)
     }
 
     async fn get_prompt(
@@ -224,8 +225,8 @@ impl ServerHandler for Connection {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let questions = self.shared.stateless().questions();
-        Box::pin(self.content(&context).prompt(request, &context, questions)).await
+        let questions = self.server.stateless().questions();
+        Box::pin(self.content_requests(&context).prompt(request, &context, questions)).await
     }
 
     async fn list_resources(
@@ -233,7 +234,8 @@ impl ServerHandler for Connection {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.content(&context).resources(request, supports_ui(&context))
+        self.content_requests(&context)
+            .resources(request, supports_ui(&context))
     }
 
     async fn list_resource_templates(
@@ -241,7 +243,7 @@ impl ServerHandler for Connection {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.content(&context).templates(request)
+        self.content_requests(&context).templates(request)
     }
 
     async fn read_resource(
@@ -249,7 +251,7 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let contents = self.content(&context).resource(request.uri).await;
+        let contents = self.content_requests(&context).resource(request.uri).await;
         contents.map(ReadResourceResponse::Complete)
     }
 
@@ -258,7 +260,7 @@ impl ServerHandler for Connection {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.content(&context).complete(&request)
+        self.content_requests(&context).complete(&request)
     }
 
     async fn set_level(
@@ -280,7 +282,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         // A client can subscribe only to a resource that it can read.
-        self.content(&context).resource(request.uri.clone()).await?;
+        self.content_requests(&context).resource(request.uri.clone()).await?;
         self.session(&context).await?.subscribe(request.uri)
     }
 
@@ -299,7 +301,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         let principal = self.principal(&context).name();
-        self.shared
+        self.server
             .tasks()
             .get(principal, &request.task_id)
             .map(GetTaskResult::new)
@@ -311,7 +313,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let principal = self.principal(&context).name();
-        self.shared
+        self.server
             .tasks()
             .update(principal, &request.task_id, request.input_responses)
     }
@@ -322,7 +324,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let principal = self.principal(&context).name();
-        self.shared.tasks().cancel(principal, &request.task_id)
+        self.server.tasks().cancel(principal, &request.task_id)
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -330,9 +332,9 @@ impl ServerHandler for Connection {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let key = self.shared.listeners().add_subscription(context.sink().clone());
+        let key = self.server.listeners().add_subscription(context.sink().clone());
         context.cancelled().await;
-        self.shared.listeners().remove_subscription(key);
+        self.server.listeners().remove_subscription(key);
         Ok(())
     }
 

@@ -17,7 +17,8 @@ use crate::content::{MissingArgument, PluginDocs, ServedContent, ServedPrompt, U
 use crate::principal::Principal;
 use crate::wire::{self, Revision};
 
-/// How long a client may use a list, in milliseconds. A notification reports a change earlier.
+/// How long a client may cache a list, in milliseconds. If the list changes earlier, a notification reports the
+/// change.
 const CONTENT_TTL_MS: u64 = 60_000;
 
 /// Answers the requests of one principal for prompts, resources and completion.
@@ -70,7 +71,7 @@ impl ContentRequests<'_> {
             never = outbox.send() => match never {},
         };
         if let Some(round) = round
-            && let Some(question) = round.question(questions, &binding)?
+            && let Some(question) = round.input_required_result(questions, &binding)?
         {
             return Ok(GetPromptResponse::InputRequired(question));
         }
@@ -85,11 +86,11 @@ impl ContentRequests<'_> {
     /// Reads the messages of a prompt on a thread for blocking tasks.
     async fn messages(&self, name: &str, values: BTreeMap<String, String>) -> Result<Vec<PromptMessage>, ErrorData> {
         let (content, prompt_name) = (self.content.clone(), name.to_owned());
-        let read = tokio::task::spawn_blocking(move || {
-            let prompt = content.prompt(&prompt_name).ok_or("it does not exist")?;
+        let reading = tokio::task::spawn_blocking(move || {
+            let prompt = content.prompt(&prompt_name).ok_or("the prompt does not exist")?;
             content.messages(prompt, &values)
         });
-        let messages = read.await.map_err(|_panic| unreadable())?;
+        let messages = reading.await.map_err(|_panic| unreadable())?;
         messages.map_err(|problem| {
             tracing::error!(prompt = name, problem, "a prompt cannot be read");
             unreadable()
@@ -126,8 +127,8 @@ impl ContentRequests<'_> {
 
     pub(super) async fn resource(&self, uri: String) -> Result<ReadResourceResult, ErrorData> {
         let (content, principal) = (self.content.clone(), self.principal.clone());
-        let read = tokio::task::spawn_blocking(move || read_resource(&content, &principal, &uri));
-        let contents = read.await.map_err(|_panic| unreadable())??;
+        let reading = tokio::task::spawn_blocking(move || read_resource(&content, &principal, &uri));
+        let contents = reading.await.map_err(|_panic| unreadable())??;
         let result = ReadResourceResult::new(vec![contents]);
         Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private))
     }
@@ -161,22 +162,22 @@ async fn ask_missing_arguments(
     client: &McpClient,
 ) -> Result<BTreeMap<String, String>, ErrorData> {
     while let Some(MissingArgument { name, question }) = prompt.first_missing(&values) {
-        let refused = |problem: &str| wire::invalid_params(format!("the argument `{name}` is missing{problem}"));
-        let question = question.ok_or_else(|| refused(""))?;
+        let missing_error = |problem: &str| wire::invalid_params(format!("the argument `{name}` is missing{problem}"));
+        let question = question.ok_or_else(|| missing_error(""))?;
         let form = ClientRequest::Form {
             message: question.to_owned(),
             schema: json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}),
         };
         if !client.can_answer(&form) {
-            return Err(refused(""));
+            return Err(missing_error(""));
         }
         let key = format!("argument_{name}");
         let answers = client.ask([(key.as_str(), form)]).await;
-        let answers = answers.map_err(|error| refused(&format!(": {error}")))?;
+        let answers = answers.map_err(|error| missing_error(&format!(": {error}")))?;
         let answer = &answers[&key];
         let value = answer["content"][name].as_str();
         let value = value.filter(|_| answer["action"] == "accept");
-        let value = value.ok_or_else(|| refused(", and the user did not give it"))?;
+        let value = value.ok_or_else(|| missing_error(", and the user did not give it"))?;
         values.insert(name.to_owned(), value.to_owned());
     }
     Ok(values)
@@ -191,5 +192,5 @@ fn not_found(uri: &str) -> ErrorData {
 }
 
 fn unreadable() -> ErrorData {
-    ErrorData::internal_error("it cannot be read; the log of the server has the reason", None)
+    ErrorData::internal_error("the content cannot be read; the log of the server has the reason", None)
 }

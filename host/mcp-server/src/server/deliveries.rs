@@ -7,12 +7,13 @@ use rmcp::model::ServerNotification;
 use rmcp::service::{Peer, SubscriptionSendError, SubscriptionSink};
 use tokio::task::JoinSet;
 
-/// The maximum time of a delivery to a client. Notifications are small, so that only a client that has stopped reading
-/// exceeds this time.
+/// Maximum time of a delivery to a client. Notifications are small: a delivery takes longer only if the client has
+/// stopped reading.
 const DELIVERY_WALL_MAX: Duration = Duration::from_secs(5);
 
-/// The tasks that send notifications, one for each delivery. A client that has stopped reading therefore does not delay
-/// other clients, and misses the notifications that it does not accept in time. Dropping this value aborts the tasks.
+/// The tasks that send notifications. Each delivery has its own task, so that a client that has stopped reading does not
+/// delay other clients. A client misses the notifications that it does not receive in time. Dropping this value aborts
+/// the tasks.
 #[derive(Default)]
 pub(super) struct Deliveries(JoinSet<()>);
 
@@ -33,7 +34,7 @@ pub(super) async fn send_to_session(peer: &Peer<RoleServer>, notifications: Vec<
         }
     });
     if sent.await.is_err() {
-        tracing::debug!("a client does not take its notifications");
+        tracing::debug!("a client did not receive its notifications in time");
     }
 }
 
@@ -50,7 +51,7 @@ pub(super) async fn send_to_subscription(sink: &SubscriptionSink, notifications:
         true
     });
     sent.await.unwrap_or_else(|_| {
-        tracing::debug!("a client does not take the notifications of its subscription");
+        tracing::debug!("a client did not receive the notifications of its subscription in time");
         true
     })
 }

@@ -16,7 +16,7 @@ use toolwit::Toolwit;
 use toolwit::registry::Registry;
 
 /// The interval between two checks for changes of the files behind resources.
-const FILES_INTERVAL: Duration = Duration::from_secs(2);
+const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The sessions and subscriptions that a server notifies of changes.
 #[derive(Default)]
@@ -45,13 +45,13 @@ struct SessionListener {
 }
 
 impl SessionListener {
-    /// Moves the session to the newest packages. Returns whether its list of tools changed. Logs a failure and returns
-    /// `false`.
-    async fn follow(&self) -> bool {
+    /// Updates the tools of the session to the newest packages. Returns whether the list of tools changed. A failure is
+    /// logged, and counts as no change.
+    async fn refresh(&self) -> bool {
         let Some(session) = self.session.upgrade() else {
             return false;
         };
-        session.follow().await.unwrap_or_else(|error| {
+        session.refresh().await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the tools of a session cannot be updated");
             false
         })
@@ -83,8 +83,8 @@ impl Listeners {
         lock(&self.subscriptions).sinks.remove(&key);
     }
 
-    /// Notifies all clients that the documentation of plugins changed, and all subscriptions that the tools changed. A
-    /// session is notified of the tools only if its own list of tools changed.
+    /// Notifies the clients of new packages: of changed resources, because the documentation of plugins is a resource, and
+    /// of changed tools. A session is notified of changed tools only if its own list of tools changed.
     fn announce_tools(self: &Arc<Self>, deliveries: &mut Deliveries) {
         let tools = ServerNotification::ToolListChangedNotification(Default::default());
         let resources = ServerNotification::ResourceListChangedNotification(Default::default());
@@ -93,7 +93,7 @@ impl Listeners {
             let (tools, resources) = (tools.clone(), resources.clone());
             deliveries.begin(async move {
                 let mut notifications = vec![resources];
-                if listener.follow().await {
+                if listener.refresh().await {
                     notifications.insert(0, tools);
                 }
                 send_to_session(&listener.peer, notifications).await;
@@ -114,16 +114,17 @@ impl Listeners {
         }
     }
 
-    /// Notifies the subscribed clients that resources changed.
+    /// Notifies each client of the changed resources to which it subscribed. The sink of a subscription drops the
+    /// notifications of other resources.
     fn announce_resources(self: &Arc<Self>, uris: &[&str], deliveries: &mut Deliveries) {
-        let updated = |uri: &&str| {
+        let notification = |uri: &&str| {
             let parameters = ResourceUpdatedNotificationParam::new(*uri);
             ServerNotification::ResourceUpdatedNotification(ResourceUpdatedNotification::new(parameters))
         };
-        self.notify_subscriptions(&uris.iter().map(updated).collect::<Vec<_>>(), deliveries);
+        self.notify_subscriptions(&uris.iter().map(notification).collect::<Vec<_>>(), deliveries);
         for listener in self.sessions() {
             let subscribed = uris.iter().filter(|uri| listener.is_subscribed(uri));
-            let notifications: Vec<_> = subscribed.map(updated).collect();
+            let notifications: Vec<_> = subscribed.map(notification).collect();
             if !notifications.is_empty() {
                 deliveries.begin(async move { send_to_session(&listener.peer, notifications).await });
             }
@@ -152,7 +153,7 @@ pub(super) async fn follow_content(mut content: watch::Receiver<Arc<ServedConten
     let current = content.borrow_and_update().clone();
     let mut stamps = stamps_of(current).await;
     let mut deliveries = Deliveries::default();
-    let mut interval = tokio::time::interval(FILES_INTERVAL);
+    let mut interval = tokio::time::interval(FILE_CHECK_INTERVAL);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let has_new_content = tokio::select! {
@@ -163,26 +164,26 @@ pub(super) async fn follow_content(mut content: watch::Receiver<Arc<ServedConten
             _ = interval.tick() => false,
         };
         let current = content.borrow_and_update().clone();
-        let newest = stamps_of(current).await;
+        let newest_stamps = stamps_of(current).await;
         let Some(listeners) = listeners.upgrade() else { return };
         if has_new_content {
             listeners.announce_content(&mut deliveries);
         }
-        let changed = newest
+        let changed = newest_stamps
             .iter()
             .filter(|(uri, stamp)| stamps.get(*uri).is_some_and(|earlier| earlier != *stamp));
         let changed: Vec<_> = changed.map(|(uri, _)| uri.as_str()).collect();
         if !changed.is_empty() {
             listeners.announce_resources(&changed, &mut deliveries);
         }
-        stamps = newest;
+        stamps = newest_stamps;
     }
 }
 
 /// Returns the stamps of the files behind resources, by URI.
 async fn stamps_of(content: Arc<ServedContent>) -> BTreeMap<String, FileStamp> {
     let stamps = tokio::task::spawn_blocking(move || content.stamps());
-    // After a panic there are no stamps, so that no file counts as changed.
+    // After a panic, the map is empty, so that no file counts as changed.
     stamps.await.unwrap_or_default()
 }
 

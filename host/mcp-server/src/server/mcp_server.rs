@@ -26,13 +26,13 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 /// A server that offers the tools of a host to MCP clients. Clones share all state.
 #[derive(Clone)]
 pub struct McpServer {
-    shared: Arc<ServerState>,
+    state: Arc<ServerState>,
 }
 
 /// The state that all connections of a server share.
 pub(crate) struct ServerState {
     /// The principal of requests that no token authorises.
-    local: Principal,
+    local_principal: Principal,
     listeners: Arc<Listeners>,
     stateless: StatelessRequests,
     tasks: CallTasks,
@@ -51,8 +51,8 @@ impl Drop for BackgroundTask {
     }
 }
 
-/// Ends expired handles, sessions and tasks each minute, until the server is dropped.
-async fn end_expired(server: Weak<ServerState>) {
+/// Removes expired handles, sessions and tasks each minute, until the server is dropped.
+async fn remove_expired(server: Weak<ServerState>) {
     let mut expiry = tokio::time::interval(EXPIRY_INTERVAL);
     loop {
         expiry.tick().await;
@@ -63,24 +63,29 @@ async fn end_expired(server: Weak<ServerState>) {
 }
 
 impl McpServer {
-    /// Creates a server of all tools of a host. It must be called inside a Tokio runtime.
+    /// Creates a server of all tools of a host.
+    ///
+    /// # Panics
+    /// If the function is called outside of a Tokio runtime.
     #[must_use]
     pub fn new(host: Toolwit) -> Self {
         Self::for_principal(Principal::new(LOCAL, host))
     }
 
-    /// Creates a server that treats all clients without a token as `principal`. It must be called inside a Tokio
-    /// runtime.
+    /// Creates a server that treats all clients without a token as `principal`.
+    ///
+    /// # Panics
+    /// If the function is called outside of a Tokio runtime.
     #[must_use]
     pub fn for_principal(principal: Principal) -> Self {
         let listeners = Arc::new(Listeners::default());
         let (content, changes) = watch::channel(Arc::default());
         let tools = tokio::spawn(follow_packages(principal.host().clone(), Arc::downgrade(&listeners)));
         let files = tokio::spawn(follow_content(changes, Arc::downgrade(&listeners)));
-        let shared = Arc::new_cyclic(|shared| {
-            let expiry = tokio::spawn(end_expired(shared.clone()));
+        let state = Arc::new_cyclic(|state| {
+            let expiry = tokio::spawn(remove_expired(state.clone()));
             ServerState {
-                local: principal,
+                local_principal: principal,
                 listeners,
                 stateless: StatelessRequests::default(),
                 tasks: CallTasks::default(),
@@ -89,10 +94,10 @@ impl McpServer {
                 _background: [tools, files, expiry].map(BackgroundTask).into(),
             }
         });
-        Self { shared }
+        Self { state }
     }
 
-    /// Offers prompts and resources in addition to tools, to all clients.
+    /// Offers prompts and resources to all clients, in addition to tools.
     #[must_use]
     pub fn with_content(self, content: ServedContent) -> Self {
         self.set_content(content);
@@ -101,7 +106,7 @@ impl McpServer {
 
     /// Replaces the prompts and resources. Clients are notified that the lists changed.
     pub fn set_content(&self, content: ServedContent) {
-        self.shared.content.send_replace(Arc::new(content));
+        self.state.content.send_replace(Arc::new(content));
     }
 
     /// Serves one client over standard input and output, until the input ends or `cancel` is cancelled.
@@ -111,30 +116,30 @@ impl McpServer {
     ///
     /// # Errors
     /// If the thread for standard input cannot be started, the connection fails before a client has begun a session, or
-    /// the task that serves it panics.
+    /// the task that serves the connection panics.
     pub async fn serve_stdio(&self, cancel: CancellationToken) -> Result<(), toolwit::Error> {
         crate::stdio::serve(self.connection(), cancel).await
     }
 
     /// Returns the principal of requests that no token authorises.
-    pub(crate) fn local(&self) -> &Principal {
-        &self.shared.local
+    pub(crate) fn local_principal(&self) -> &Principal {
+        &self.state.local_principal
     }
 
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
-        &self.shared.metrics
+        &self.state.metrics
     }
 
-    /// Sets the number of groups of principals (tokens and token rules), and the maximum number of live sessions of the
-    /// stateless protocol. Each group gets an equal share of the sessions.
-    pub(crate) fn share_among(&self, groups: usize, sessions_max: usize) {
-        self.shared.stateless.share_among(groups, sessions_max);
+    /// Sets the number of groups of principals (tokens and token rules), and the maximum number of live sessions for
+    /// stateless requests. Each group gets an equal share of the sessions.
+    pub(crate) fn set_group_limits(&self, groups: usize, sessions_max: usize) {
+        self.state.stateless.set_group_limits(groups, sessions_max);
     }
 
     /// Serves one client over two streams, such as the ends of a pipe, like [`McpServer::serve_stdio`].
     ///
     /// # Errors
-    /// If the connection fails before a client has begun a session, or the task that serves it panics.
+    /// If the connection fails before a client has begun a session, or the task that serves the connection panics.
     pub async fn serve_streams<R, W>(
         &self,
         input: R,
@@ -150,13 +155,13 @@ impl McpServer {
 
     /// Returns the handler of a new connection.
     pub(crate) fn connection(&self) -> Connection {
-        Connection::new(self.shared.clone())
+        Connection::new(self.state.clone())
     }
 }
 
 impl ServerState {
-    pub(crate) fn local(&self) -> &Principal {
-        &self.local
+    pub(crate) fn local_principal(&self) -> &Principal {
+        &self.local_principal
     }
 
     pub(super) fn listeners(&self) -> &Listeners {

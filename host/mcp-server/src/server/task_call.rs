@@ -1,4 +1,4 @@
-//! Calls without a session, which may become tasks.
+//! Tool calls without a session, which may become tasks.
 
 use std::sync::Arc;
 
@@ -14,33 +14,37 @@ use crate::tasks::{CallTasks, TaskCall};
 
 /// Calls a tool without a session. A long call becomes a task, if the client supports tasks.
 pub(super) async fn call(
-    shared: &Arc<ServerState>,
+    server: &Arc<ServerState>,
     principal: &Principal,
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let support = shared.stateless().task_support(principal, &request.name);
+    let support = server.stateless().task_support(principal, &request.name);
     let client = context.client_capabilities().unwrap_or_default();
     CallTasks::check_support(support, &client)?;
     if !client.supports_tasks() {
-        return shared.stateless().call(principal, request, context).await;
+        return server.stateless().call(principal, request, context).await;
     }
-    let (slot, stop, cancelled) = (TaskSlot::default(), CancellationToken::new(), context.ct.clone());
+    let (task_slot, stop, request_cancel) = (TaskSlot::default(), CancellationToken::new(), context.ct.clone());
     let mut context = context.clone();
+    // A task continues after its request was answered. The token of the request must therefore not stop the task.
     context.ct = stop.clone();
-    context.extensions.insert(slot.clone());
-    let (state, owner) = (shared.clone(), principal.clone());
-    let answer = Box::pin(async move { state.stateless().call(&owner, request, &context).await });
+    context.extensions.insert(task_slot.clone());
+    let (call_server, call_principal) = (server.clone(), principal.clone());
+    let answer = Box::pin(async move {
+        let stateless = call_server.stateless();
+        stateless.call(&call_principal, request, &context).await
+    });
     let call = TaskCall {
         answer,
         stop: stop.clone(),
-        slot,
+        task_slot,
     };
-    let run = shared.tasks().run(principal.name(), support, call);
+    let run = server.tasks().run(principal.name(), support, call);
     tokio::pin!(run);
     tokio::select! {
         answer = &mut run => answer,
-        () = cancelled.cancelled() => {
+        () = request_cancel.cancelled() => {
             stop.cancel();
             run.await
         }

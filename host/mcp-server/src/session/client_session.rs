@@ -19,7 +19,7 @@ use toolwit::{Arguments, Error};
 /// Maximum number of resources to which a session can subscribe.
 const SUBSCRIPTIONS_MAX: usize = 1_000;
 
-/// A conversation without a model, for one client.
+/// The session of one client: a conversation whose model is on the side of the client.
 pub(crate) struct ClientSession {
     principal: Principal,
     tools: ToolSession,
@@ -36,7 +36,7 @@ struct SessionPackages(Mutex<Registry>);
 impl SessionPackages {
     /// Runs `refresh` if the packages differ from `newest`, and returns whether the list of tools changed. After a
     /// failed or cancelled refresh, the next call of this function tries again.
-    async fn follow(
+    async fn refresh_if_changed(
         &self,
         newest: Registry,
         refresh: impl Future<Output = Result<bool, Error>>,
@@ -108,13 +108,13 @@ impl ClientSession {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves to the newest packages. Returns whether the list of tools changed.
+    /// Updates the tools to the newest packages of the host. Returns whether the list of tools changed.
     ///
     /// # Errors
-    /// As [`ToolSession::refresh`].
-    pub(crate) async fn follow(&self) -> Result<bool, Error> {
+    /// If [`ToolSession::refresh`] fails.
+    pub(crate) async fn refresh(&self) -> Result<bool, Error> {
         let newest = self.principal.host().registry();
-        self.packages.follow(newest, self.tools.refresh()).await
+        self.packages.refresh_if_changed(newest, self.tools.refresh()).await
     }
 
     /// Returns a page of the list of tools.
@@ -122,7 +122,7 @@ impl ClientSession {
     /// # Errors
     /// If the cursor is invalid.
     pub(crate) async fn list(&self, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
-        if let Err(error) = self.follow().await {
+        if let Err(error) = self.refresh().await {
             tracing::warn!(%error, "the tools of a session cannot be updated");
         }
         let tools = self.tools.tools_with_effects().await;
@@ -145,7 +145,7 @@ impl ClientSession {
         arguments: Arguments,
         request: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
-        // The shape follows the definition before the call, because the call may change the definition.
+        // The shape is determined before the call, because the call may change the definition of the tool.
         let shape = self.tools.tool(name).await.map_or(ResultShape::Untyped, |tool| {
             wire::result_shape(&tool.definition, Revision::Session)
         });
@@ -185,8 +185,9 @@ mod tests {
     async fn a_failed_refresh_is_repeated_and_a_successful_one_is_not() {
         let packages = SessionPackages(Mutex::new(registry().await));
         let newest = registry().await;
-        assert!(packages.follow(newest.clone(), failure()).await.is_err());
-        assert!(packages.follow(newest.clone(), async { Ok(true) }).await.unwrap());
-        assert!(!packages.follow(newest, failure()).await.unwrap());
+        assert!(packages.refresh_if_changed(newest.clone(), failure()).await.is_err());
+        let success = async { Ok::<_, Error>(true) };
+        assert!(packages.refresh_if_changed(newest.clone(), success).await.unwrap());
+        assert!(!packages.refresh_if_changed(newest, failure()).await.unwrap());
     }
 }

@@ -1,4 +1,5 @@
-//! The session of a client, for protocol revisions up to 2025-11-25. Results can change its list of tools.
+//! The session of a client, for protocol revisions up to 2025-11-25. Results of calls can change the session's list of
+//! tools.
 
 mod client_session;
 

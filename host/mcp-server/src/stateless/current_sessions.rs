@@ -10,14 +10,14 @@ use super::live_session::LiveSession;
 use crate::principal::Principal;
 use toolwit::registry::Registry;
 
-/// How long calls without a handle share a session. Objects of one session can be used together, but a trap of a guest
-/// ends all objects of that guest in the session. The limited time limits the number of these objects.
+/// Maximum time in which calls without a handle share a session. The entities of one session can be used together, but a
+/// trap of a guest ends all entities of that guest in the session. With this maximum, a trap ends fewer entities.
 const AGE_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// Maximum number of calls without a handle in one session.
 const CALLS_MAX: u32 = 500;
 
-/// The current session of each principal. The objects of an earlier session stay alive until their handles expire.
+/// The current session of each principal. The entities of an earlier session stay alive until their handles expire.
 #[derive(Default)]
 pub(super) struct CurrentSessions {
     sessions: Mutex<HashMap<String, CurrentSession>>,
@@ -56,17 +56,18 @@ impl CurrentSessions {
         let _earlier = self.lock().insert(principal.name().to_owned(), current);
     }
 
-    /// Returns the sessions.
+    /// Returns the current sessions of all principals.
     pub(super) fn sessions(&self) -> Vec<Arc<LiveSession>> {
         self.lock().values().map(|current| current.session.clone()).collect()
     }
 
-    /// Removes a session, if it is a current one.
+    /// Removes a session, if it is the current session of a principal.
     pub(super) fn remove(&self, session: &Arc<LiveSession>) {
         self.lock().retain(|_, current| !Arc::ptr_eq(&current.session, session));
     }
 
-    /// Removes the sessions that are too old for further calls. Those with valid handles stay alive.
+    /// Removes the sessions that are too old for further calls. A session with valid handles stays alive in the
+    /// [`HandleTable`](super::handle_table::HandleTable).
     pub(super) fn expire(&self) {
         self.lock().retain(|_, current| current.start.elapsed() < AGE_MAX);
     }

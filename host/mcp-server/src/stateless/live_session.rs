@@ -1,4 +1,4 @@
-//! A session with the live entities behind handles.
+//! A session that holds the live entities of handles.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,21 +7,22 @@ use toolwit::agent::{SessionTool, ToolSession};
 use toolwit::tool::ToolId;
 use toolwit::{Error, ToolDefinition};
 
-use super::fixed_method::FixedMethod;
+use super::handle_method::HandleMethod;
 use super::live_session_counter::SessionPermit;
 use crate::principal::Principal;
 
-/// A conversation without a model, which holds the entities of handles.
+/// A session in which stateless calls run. The session holds the entities of the handles that these calls returned.
 pub(super) struct LiveSession {
     pub(super) tools: ToolSession,
+    /// Counts the session towards the limits until the session is dropped.
     permit: SessionPermit,
     last_use: Mutex<Instant>,
 }
 
-/// The tool of a session that a fixed method calls.
-pub(super) struct BoundMethod {
+/// The tool of a session that runs a [`HandleMethod`] of an entity.
+pub(super) struct EntityMethod {
     pub(super) tool: SessionTool,
-    /// The parameter for the entity's id, if the tool is shared by the entities of its type.
+    /// The parameter that takes the id of the entity. `None` if the tool is bound to the entity.
     pub(super) id_parameter: Option<String>,
 }
 
@@ -54,29 +55,31 @@ impl LiveSession {
         *self.last_use.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Returns the tool that calls a method of an entity. The tool is bound to the entity, or shared by the entities of
-    /// its type. Returns `None` if the session has neither tool.
+    /// Returns the tool that runs a method of an entity. The tool is bound to the entity, or several entities share the
+    /// tool. Returns `None` if the session has neither tool.
+    ///
+    /// `definition` is the definition of the method in the catalog. `id` is the id of the entity.
     pub(super) async fn method(
         &self,
-        method: &FixedMethod,
+        method: &HandleMethod,
         definition: &ToolDefinition,
         id: &str,
-    ) -> Option<BoundMethod> {
+    ) -> Option<EntityMethod> {
         let unbound = definition.id.unbound();
         debug_assert_eq!(method.kind.plugin, unbound.owner());
         if let Some(tool) = self.tools.tool_by_id(&unbound.bound_to(id)).await {
-            return Some(BoundMethod {
+            return Some(EntityMethod {
                 tool,
                 id_parameter: None,
             });
         }
-        // The ids of the tool that all entities of a type share, and of the tool that the members of a group share.
-        let shared: [ToolId; 2] = [unbound.clone(), unbound.bound_by("any")];
-        for candidate in &shared {
-            if let Some(tool) = self.tools.tool_by_id(candidate).await {
+        // A tool of all entities of a type has the first id. A tool of the members of an entity group has the second id.
+        let shared_ids: [ToolId; 2] = [unbound.clone(), unbound.bound_by("any")];
+        for shared_id in &shared_ids {
+            if let Some(tool) = self.tools.tool_by_id(shared_id).await {
                 let properties = tool.definition.input_schema["properties"].as_object()?;
                 let id_parameter = Some(properties.keys().next()?.clone());
-                return Some(BoundMethod { tool, id_parameter });
+                return Some(EntityMethod { tool, id_parameter });
             }
         }
         None

@@ -1,10 +1,11 @@
-//! The number of live sessions, and its limits: for all principals together, and for each group of principals.
+//! Limits the number of live sessions: for all principals together, and for each group of principals.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts and limits the live sessions of each group of principals. Clones share the count. There are no limits until a
-/// server over HTTP sets them. Over standard input, only `SESSIONS_PER_PRINCIPAL_MAX` of `handle_table` applies.
+/// Counts and limits the live sessions of each group of principals. Clones share the counts. Without a call of
+/// [`LiveSessionCounter::set_limits`], there are no limits. Only a server over HTTP sets them: over standard input, only
+/// `SESSIONS_PER_PRINCIPAL_MAX` of `handle_table` applies.
 #[derive(Clone, Default)]
 pub(super) struct LiveSessionCounter(Arc<Mutex<CounterState>>);
 
@@ -13,8 +14,8 @@ struct CounterState {
     all_max: usize,
     /// Maximum number of sessions of one group.
     group_max: usize,
-    /// The number of live sessions of each group.
-    live: HashMap<String, usize>,
+    /// The number of live sessions of each group that has one.
+    live_by_group: HashMap<String, usize>,
 }
 
 impl Default for CounterState {
@@ -22,7 +23,7 @@ impl Default for CounterState {
         Self {
             all_max: usize::MAX,
             group_max: usize::MAX,
-            live: HashMap::new(),
+            live_by_group: HashMap::new(),
         }
     }
 }
@@ -45,12 +46,12 @@ impl LiveSessionCounter {
     /// Returns the permit for one more session of a group, or `None` if a limit is reached.
     pub(super) fn permit(&self, group: &str) -> Option<SessionPermit> {
         let mut state = self.state();
-        let all: usize = state.live.values().sum();
-        let own = state.live.get(group).copied().unwrap_or_default();
-        if all >= state.all_max || own >= state.group_max {
+        let all_sessions: usize = state.live_by_group.values().sum();
+        let group_sessions = state.live_by_group.get(group).copied().unwrap_or_default();
+        if all_sessions >= state.all_max || group_sessions >= state.group_max {
             return None;
         }
-        state.live.insert(group.to_owned(), own + 1);
+        state.live_by_group.insert(group.to_owned(), group_sessions + 1);
         Some(SessionPermit {
             counter: self.clone(),
             group: group.to_owned(),
@@ -71,10 +72,10 @@ impl SessionPermit {
 impl Drop for SessionPermit {
     fn drop(&mut self) {
         let mut state = self.counter.state();
-        if let Some(live) = state.live.get_mut(&self.group) {
-            *live -= 1;
-            if *live == 0 {
-                state.live.remove(&self.group);
+        if let Some(group_sessions) = state.live_by_group.get_mut(&self.group) {
+            *group_sessions -= 1;
+            if *group_sessions == 0 {
+                state.live_by_group.remove(&self.group);
             }
         }
     }

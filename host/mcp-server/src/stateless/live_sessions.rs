@@ -11,7 +11,8 @@ use crate::principal::Principal;
 use toolwit::registry::Registry;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The sessions in which calls run: the current sessions, and the sessions of handles. Their number is limited.
+/// The sessions in which calls run: the current sessions of principals, and the sessions that have handles. The number of
+/// sessions is limited.
 #[derive(Default)]
 pub(super) struct LiveSessions {
     current: CurrentSessions,
@@ -24,8 +25,8 @@ impl LiveSessions {
     /// used idle session of the principal's group first.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] if there are too many sessions, and each session of the group runs a call. Another error if
-    /// a new session cannot be built.
+    /// [`ErrorKind::Busy`] if there are too many sessions, and each session of the group runs a call. Another error if a
+    /// new session cannot be built.
     pub(super) async fn current(&self, principal: &Principal, packages: &Registry) -> Result<Arc<LiveSession>, Error> {
         if let Some(session) = self.current.for_call(principal, packages) {
             return Ok(session);
@@ -50,16 +51,19 @@ impl LiveSessions {
         self.current.expire();
     }
 
-    /// Ends the session of a group that was used least recently and runs no call. Returns whether a session was ended.
+    /// Ends the least recently used idle session of a group. Returns whether a session was ended.
     fn end_idle(&self, group: &str) -> bool {
         let mut sessions: HashMap<*const LiveSession, (Arc<LiveSession>, usize)> = HashMap::new();
         for session in self.current.sessions().into_iter().chain(self.handles.sessions()) {
             sessions.entry(Arc::as_ptr(&session)).or_insert((session, 0)).1 += 1;
         }
         // Each table and this map hold one reference to a session. A running call holds another reference.
-        let is_idle = |(session, tables): &(Arc<LiveSession>, usize)| Arc::strong_count(session) == tables + 1;
-        let own = sessions.into_values().filter(|(session, _)| session.group() == group);
-        let oldest = own.filter(is_idle).min_by_key(|(session, _)| session.last_use());
+        let is_idle =
+            |(session, table_count): &(Arc<LiveSession>, usize)| Arc::strong_count(session) == table_count + 1;
+        let group_sessions = sessions.into_values().filter(|(session, _)| session.group() == group);
+        let oldest = group_sessions
+            .filter(is_idle)
+            .min_by_key(|(session, _)| session.last_use());
         let Some((session, _)) = oldest else { return false };
         self.current.remove(&session);
         self.handles.remove(&session);
@@ -78,20 +82,18 @@ mod tests {
 
     // attack: G12
     #[tokio::test(start_paused = true)]
-    async fn subjects_of_a_rule_share_its_part_of_the_sessions() {
+    async fn subjects_of_a_rule_share_its_session_limit() {
         let host = Toolwit::builder().build().await.unwrap();
         let packages = host.registry();
-        let (rule, other) = (
-            Principal::new("rule", host.clone()),
-            Principal::new("other", host.clone()),
-        );
+        let rule = Principal::new("rule", host.clone());
+        let other_rule = Principal::new("other", host.clone());
         let sessions = LiveSessions::default();
         sessions.counter.set_limits(4, 2);
         let begin = async |principal: &Principal| {
             tokio::time::advance(Duration::from_millis(1)).await;
             sessions.current(principal, &packages).await
         };
-        let subject = |name: usize| rule.of_subject(&name.to_string());
+        let subject = |number: usize| rule.of_subject(&number.to_string());
         let first = Arc::downgrade(&begin(&subject(1)).await.unwrap());
         let second = Arc::downgrade(&begin(&subject(2)).await.unwrap());
         assert!(begin(&subject(1)).await.unwrap().last_use() > second.upgrade().unwrap().last_use());
@@ -99,23 +101,23 @@ mod tests {
         assert_eq!(
             (Weak::strong_count(&first), Weak::strong_count(&second)),
             (1, 0),
-            "the least recently used"
+            "the least recently used session has ended"
         );
         // Both sessions of the rule run a call.
         let _busy = (first.upgrade().unwrap(), third);
         let refused = begin(&subject(4)).await.err().unwrap();
         assert_eq!(refused.kind, ErrorKind::Busy);
-        assert!(begin(&other).await.is_ok(), "another rule has its own part");
+        assert!(begin(&other_rule).await.is_ok(), "another rule has its own limit");
     }
 
     #[tokio::test]
-    async fn all_sessions_end_with_their_permits() {
+    async fn a_session_that_ends_releases_its_permit() {
         let host = Toolwit::builder().build().await.unwrap();
         let sessions = LiveSessions::default();
         sessions.counter.set_limits(1, 1);
         let ann = Principal::new("ann", host.clone());
         for _ in 0..3 {
-            // Another registry needs another session.
+            // Other packages need another session, which replaces the idle session.
             let packages = Toolwit::builder().build().await.unwrap().registry();
             assert!(sessions.current(&ann, &packages).await.is_ok());
         }

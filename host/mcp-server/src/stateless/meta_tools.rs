@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::catalog::{Catalog, FixedTool};
+use super::catalog::{Catalog, CatalogTool};
 use crate::principal::Principal;
 use toolwit::registry::Query;
 use toolwit::strategy::search_tools_definition;
@@ -12,12 +12,15 @@ use toolwit::{Arguments, ToolDefinition};
 /// The name of the tool that calls another tool by name.
 pub(super) const CALL_TOOL: &str = "call_tool";
 
+/// The note with which a result explains to the model how to call a described tool.
+const CALL_NOTE: &str = "use `call_tool` to call the tool that fits";
+
 /// Maximum number of tools that a search returns.
 const HITS_MAX: usize = 8;
 
 /// Returns the definition of `search_tools`.
 pub(super) fn search_tools() -> ToolDefinition {
-    search_tools_definition("Finds tools for a capability. Call a tool that was found with `call_tool`.")
+    search_tools_definition("Finds tools for a capability. Use `call_tool` to call a tool that was found.")
 }
 
 /// Returns the definition of `call_tool`.
@@ -42,38 +45,38 @@ pub(super) fn search(catalog: &Catalog, principal: &Principal, arguments: &Argum
         return ToolResult::error("`need` must describe the tool: `a tool that …`");
     };
     let query = Query::new(need).with_task(text("task").unwrap_or_default());
-    let search_hits = catalog.packages.search(&query, |id| principal.may_use(id));
+    let hits = catalog.packages.search(&query, |id| principal.may_use(id));
     let mut names: Vec<&str> = Vec::new();
-    let mut hits = Vec::new();
-    for hit in search_hits {
-        let inner = hit.leads_to.as_ref().map(|inner| inner.id.as_str());
-        for tool in [Some(hit.id.as_str()), inner]
+    let mut found_tools = Vec::new();
+    for hit in hits {
+        let inner_id = hit.leads_to.as_ref().map(|inner| inner.id.as_str());
+        for tool in [Some(hit.id.as_str()), inner_id]
             .into_iter()
             .flatten()
             .filter_map(|id| catalog.by_id(id))
         {
-            if !names.contains(&tool.name.as_str()) && hits.len() < HITS_MAX {
+            if !names.contains(&tool.name.as_str()) && found_tools.len() < HITS_MAX {
                 names.push(&tool.name);
-                hits.push(describe(tool));
+                found_tools.push(describe(tool));
             }
         }
     }
-    let note = if hits.is_empty() {
+    let note = if found_tools.is_empty() {
         "no tool fits; do without, or search with other words"
     } else {
-        "call the one that fits with `call_tool`"
+        CALL_NOTE
     };
-    ToolResult::value(json!({"hits": hits, "note": note}))
+    ToolResult::value(json!({"hits": found_tools, "note": note}))
 }
 
 /// Describes the tools behind a facade.
-pub(super) fn unfold(catalog: &Catalog, names: &[String]) -> ToolResult {
+pub(super) fn describe_facade_tools(catalog: &Catalog, names: &[String]) -> ToolResult {
     let tools: Vec<_> = names
         .iter()
         .filter_map(|name| catalog.tool(name))
         .map(describe)
         .collect();
-    ToolResult::value(json!({"tools": tools, "note": "call the one that fits with `call_tool`"}))
+    ToolResult::value(json!({"tools": tools, "note": CALL_NOTE}))
 }
 
 /// Returns the name and the arguments of the tool that a call of `call_tool` runs. The arguments may be JSON in a
@@ -81,13 +84,13 @@ pub(super) fn unfold(catalog: &Catalog, names: &[String]) -> ToolResult {
 ///
 /// # Errors
 /// A message for the model, if the name is missing or not a string, or the arguments are not an object.
-pub(super) fn parse_call(mut arguments: Arguments) -> Result<(String, Arguments), String> {
+pub(super) fn parse_call_arguments(mut arguments: Arguments) -> Result<(String, Arguments), String> {
     let Some(Value::String(name)) = arguments.remove("name") else {
         return Err("/name: it must be the name of a tool".to_owned());
     };
-    let inner = match arguments.remove("arguments") {
+    let tool_arguments = match arguments.remove("arguments") {
         None | Some(Value::Null) => Arguments::new(),
-        Some(Value::Object(inner)) => inner,
+        Some(Value::Object(object)) => object,
         Some(Value::String(text)) => {
             let parsed = toolwit::tool::parse_arguments(&text);
             parsed
@@ -96,10 +99,10 @@ pub(super) fn parse_call(mut arguments: Arguments) -> Result<(String, Arguments)
         }
         Some(_) => return Err("/arguments: it must be an object".to_owned()),
     };
-    Ok((name, inner))
+    Ok((name, tool_arguments))
 }
 
-fn describe(tool: &FixedTool) -> Value {
+fn describe(tool: &CatalogTool) -> Value {
     json!({
         "name": tool.name,
         "description": tool.definition.description,

@@ -1,14 +1,15 @@
-//! Requests without a session, for protocol revisions from 2026-07-28. The list of tools of a principal does not depend
-//! on earlier calls.
+//! Requests without a session, for protocol revisions from 2026-07-28. Calls do not change the list of tools of a
+//! principal.
 //!
-//! The list contains from the start the tools that a session would add: a method of an entity is a fixed tool that
-//! takes a handle. Tools behind a facade or a search are called through `call_tool`.
+//! A session would add the methods of an entity to the list when a call returns the entity. Here, the list contains the
+//! methods of all types of entities from the start: as tools that take the handle of an entity. Tools that are not listed,
+//! but revealed by a facade or a search, are called through `call_tool`.
 
 mod annotations;
 mod catalog;
 mod catalogs;
 mod current_sessions;
-mod fixed_method;
+mod handle_method;
 mod handle_table;
 mod handles_in_json;
 mod live_session;

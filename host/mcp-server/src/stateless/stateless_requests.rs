@@ -7,13 +7,13 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
-use super::annotations::with_annotations;
-use super::catalog::{Catalog, FixedTool, Target};
+use super::annotations::annotated_tools;
+use super::catalog::{Catalog, CatalogTool, Target};
 use super::catalogs::Catalogs;
-use super::fixed_method::{EntityKind, FixedMethod, quoted};
+use super::handle_method::{EntityKind, HandleMethod, quoted};
 use super::handle_table::{Entity, looks_like_handle};
 use super::handles_in_json::{entities_in, write_handles};
-use super::live_session::{BoundMethod, LiveSession};
+use super::live_session::{EntityMethod, LiveSession};
 use super::live_sessions::LiveSessions;
 use super::meta_tools;
 use crate::call::{CallOutcome, CallRequest, call};
@@ -24,7 +24,8 @@ use crate::wire::{self, ResultShape, Revision};
 use toolwit::tool::ToolId;
 use toolwit::{Arguments, ErrorKind, ToolResult};
 
-/// How long a client may use a list of tools, in milliseconds. A subscription reports a change of the list earlier.
+/// How long a client may cache a list of tools, in milliseconds. If the list changes earlier, a subscription reports the
+/// change.
 const LIST_TTL_MS: u64 = 60_000;
 
 /// Answers requests without a session.
@@ -35,7 +36,7 @@ pub(crate) struct StatelessRequests {
     questions: QuestionSealer,
 }
 
-/// The values that all steps of one call of a principal need.
+/// The values that all steps of one call share.
 struct CallScope<'c> {
     catalog: &'c Catalog,
     principal: &'c Principal,
@@ -50,7 +51,7 @@ impl StatelessRequests {
     /// If the cursor is invalid.
     pub(crate) async fn list(&self, principal: &Principal, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
         let catalog = self.catalogs.of(principal);
-        let page = wire::tool_page(with_annotations(&catalog, principal).await, cursor)?;
+        let page = wire::tool_page(annotated_tools(&catalog, principal).await, cursor)?;
         Ok(page.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private))
     }
 
@@ -70,7 +71,8 @@ impl StatelessRequests {
         })
     }
 
-    /// Calls a tool. If the user must answer a question first, such as one for an approval, the result is the question.
+    /// Calls a tool. If the user must answer a question first, such as a question for an approval, the result is this
+    /// question.
     ///
     /// # Errors
     /// If no tool has the name, the state of a question is invalid, the client lacks a capability, or the server fails.
@@ -97,11 +99,11 @@ impl StatelessRequests {
             round: Arc::new(round),
         };
         let result = self.call_named(&scope, &params.name, arguments.clone()).await?;
-        let question = scope.round.question(&self.questions, &binding)?;
+        let question = scope.round.input_required_result(&self.questions, &binding)?;
         Ok(question.map_or_else(|| result.into(), CallToolResponse::from))
     }
 
-    /// Returns the sealer of the states of questions, which all requests of the server share.
+    /// Returns the sealer of the states of questions. All requests of the server share this sealer.
     pub(crate) fn questions(&self) -> &QuestionSealer {
         &self.questions
     }
@@ -116,14 +118,14 @@ impl StatelessRequests {
         let tool = required_tool(catalog, name)?;
         match &tool.target {
             Target::Call => {
-                let (name, arguments) = match meta_tools::parse_call(arguments) {
-                    Ok(target) => target,
+                let (name, arguments) = match meta_tools::parse_call_arguments(arguments) {
+                    Ok(name_and_arguments) => name_and_arguments,
                     Err(message) => return Ok(refused(message)),
                 };
                 match required_tool(catalog, &name) {
-                    // The model reads a result, and not an error of the protocol.
+                    // The model reads results, but does not see errors of the protocol.
                     Err(error) => Ok(refused(error.message.into_owned())),
-                    Ok(FixedTool {
+                    Ok(CatalogTool {
                         target: Target::Call, ..
                     }) => Ok(refused("/name: this tool does not call itself".to_owned())),
                     Ok(tool) => self.run(scope, tool, arguments, ResultShape::Untyped).await,
@@ -136,9 +138,9 @@ impl StatelessRequests {
         }
     }
 
-    /// Sets the maximum number of live sessions, and the number of groups of principals that share the live sessions
+    /// Sets the maximum number of live sessions, and the number of groups of principals. The groups share the live sessions
     /// and the opened states of questions equally.
-    pub(crate) fn share_among(&self, groups: usize, sessions_max: usize) {
+    pub(crate) fn set_group_limits(&self, groups: usize, sessions_max: usize) {
         self.sessions.counter.set_limits(sessions_max, groups);
         self.questions.share_among(groups);
     }
@@ -152,7 +154,7 @@ impl StatelessRequests {
     async fn run(
         &self,
         scope: &CallScope<'_>,
-        tool: &FixedTool,
+        tool: &CatalogTool,
         arguments: Arguments,
         shape: ResultShape,
     ) -> Result<CallToolResult, ErrorData> {
@@ -160,14 +162,15 @@ impl StatelessRequests {
         let answer = |result: ToolResult| Ok(wire::call_result(&result, shape, Vec::new()));
         match &tool.target {
             Target::Search => answer(meta_tools::search(catalog, principal, &arguments)),
-            Target::Facade(names) => answer(meta_tools::unfold(catalog, names)),
+            Target::Facade(names) => answer(meta_tools::describe_facade_tools(catalog, names)),
             Target::Call => answer(ToolResult::error("/name: this tool does not call itself")),
             Target::Tool(id) => self.run_tool(scope, id, arguments, shape).await,
             Target::Method(method) => self.run_method(scope, tool, method, arguments, shape).await,
         }
     }
 
-    /// Calls a tool in the session of the handles in its arguments. Without handles, uses the current session.
+    /// Calls a tool in the session to which the handles in its arguments belong. Without handles, calls it in the current
+    /// session of the principal.
     async fn run_tool(
         &self,
         scope: &CallScope<'_>,
@@ -180,7 +183,7 @@ impl StatelessRequests {
             Ok(None) => match self.sessions.current(scope.principal, &scope.catalog.packages).await {
                 Ok(session) => session,
                 Err(error) if error.kind == ErrorKind::Busy => return Ok(refused(error.message.clone())),
-                Err(error) => return Err(wire::internal(&error)),
+                Err(error) => return Err(wire::internal_error(&error)),
             },
             Err(message) => return Ok(refused(message)),
         };
@@ -197,8 +200,8 @@ impl StatelessRequests {
     async fn run_method(
         &self,
         scope: &CallScope<'_>,
-        tool: &FixedTool,
-        method: &FixedMethod,
+        tool: &CatalogTool,
+        method: &HandleMethod,
         mut arguments: Arguments,
         shape: ResultShape,
     ) -> Result<CallToolResult, ErrorData> {
@@ -214,14 +217,14 @@ impl StatelessRequests {
             Some(other) => {
                 let message = format!("/{parameter}: it is the handle of a `{}`", other.kind.name);
                 return Ok(refused(format!(
-                    "{message}; the tool needs that of a `{}`",
+                    "{message}; the tool needs the handle of a `{}`",
                     method.kind.name
                 )));
             }
             None => {
                 return Ok(refused(format!(
                     "/{parameter}: {}",
-                    unknown_handle(scope.catalog, &method.kind)
+                    unknown_handle_message(scope.catalog, &method.kind)
                 )));
             }
         };
@@ -229,7 +232,7 @@ impl StatelessRequests {
             return Ok(refused(message));
         }
         match entity.session.method(method, &tool.definition, &entity.id).await {
-            Some(BoundMethod { tool, id_parameter }) => {
+            Some(EntityMethod { tool, id_parameter }) => {
                 if let Some(parameter) = id_parameter {
                     arguments.insert(parameter, Value::String(entity.id.clone()));
                 }
@@ -238,7 +241,7 @@ impl StatelessRequests {
             }
             None => Ok(refused(format!(
                 "/{parameter}: {}",
-                unknown_handle(scope.catalog, &method.kind)
+                unknown_handle_message(scope.catalog, &method.kind)
             ))),
         }
     }
@@ -272,7 +275,9 @@ impl StatelessRequests {
     }
 
     /// Replaces the handles in arguments by the ids of their entities. Returns the entity of the last handle, or
-    /// `target` if the arguments have no handles. All these entities and `target` belong to one session.
+    /// `method_entity` if the arguments have no handles. All these entities belong to one session.
+    ///
+    /// `method_entity` is the entity whose method is called, if the call is a call of a method.
     ///
     /// # Errors
     /// A message for the model, if a handle is unknown or belongs to another session.
@@ -280,17 +285,18 @@ impl StatelessRequests {
         &self,
         scope: &CallScope<'_>,
         arguments: &mut Arguments,
-        target: Option<&Entity>,
+        method_entity: Option<&Entity>,
     ) -> Result<Option<Entity>, String> {
-        let mut last_entity = target.cloned();
+        let mut last_entity = method_entity.cloned();
         for (name, value) in arguments.iter_mut() {
-            self.replace_in(scope, value, &mut last_entity)
+            self.replace_in_value(scope, value, &mut last_entity)
                 .map_err(|message| format!("/{name}: {message}"))?;
         }
         Ok(last_entity)
     }
 
-    fn replace_in(
+    /// Replaces the handles in a value, and sets `last_entity` to the entity of the last handle.
+    fn replace_in_value(
         &self,
         scope: &CallScope<'_>,
         value: &mut Value,
@@ -300,13 +306,13 @@ impl StatelessRequests {
             Value::String(text) => {
                 let Some(entity) = self.sessions.handles.entity(text, scope.principal.name()) else {
                     let kind = scope.catalog.kinds().find(|kind| looks_like_handle(text, &kind.name));
-                    return kind.map_or(Ok(()), |kind| Err(unknown_handle(scope.catalog, kind)));
+                    return kind.map_or(Ok(()), |kind| Err(unknown_handle_message(scope.catalog, kind)));
                 };
                 if last_entity
                     .as_ref()
                     .is_some_and(|last| !last.shares_session_with(&entity))
                 {
-                    return Err(other_session(scope.catalog, &entity.kind));
+                    return Err(other_session_message(scope.catalog, &entity.kind));
                 }
                 text.clone_from(&entity.id);
                 *last_entity = Some(entity);
@@ -314,33 +320,34 @@ impl StatelessRequests {
             }
             Value::Array(items) => items
                 .iter_mut()
-                .try_for_each(|item| self.replace_in(scope, item, last_entity)),
+                .try_for_each(|item| self.replace_in_value(scope, item, last_entity)),
             Value::Object(fields) => fields
                 .values_mut()
-                .try_for_each(|field| self.replace_in(scope, field, last_entity)),
+                .try_for_each(|field| self.replace_in_value(scope, field, last_entity)),
             _ => Ok(()),
         }
     }
 }
 
-/// Returns the tool of a name.
+/// Returns the tool with a name.
 ///
 /// # Errors
 /// If no tool has this name.
-fn required_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c FixedTool, ErrorData> {
+fn required_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c CatalogTool, ErrorData> {
     catalog.tool(name).ok_or_else(|| {
-        let shown: String = name.chars().take(80).collect();
+        let shown_name: String = name.chars().take(80).collect();
         let nearest = catalog.nearest(name);
         let hint = if nearest.is_empty() {
             String::new()
         } else {
             format!("; did you mean {}?", quoted(&nearest))
         };
-        wire::invalid_params(format!("no tool is named `{shown}`{hint}"))
+        wire::invalid_params(format!("no tool is named `{shown_name}`{hint}"))
     })
 }
 
-fn unknown_handle(catalog: &Catalog, kind: &EntityKind) -> String {
+/// Returns the message for a handle that is unknown or has expired.
+fn unknown_handle_message(catalog: &Catalog, kind: &EntityKind) -> String {
     let message = format!("the handle of a `{}` is unknown or has expired", kind.name);
     match catalog.sources(kind) {
         [] => message,
@@ -348,15 +355,16 @@ fn unknown_handle(catalog: &Catalog, kind: &EntityKind) -> String {
     }
 }
 
-/// Returns the message for a handle whose entity lives in another session than the target and the earlier handles.
-fn other_session(catalog: &Catalog, kind: &EntityKind) -> String {
-    let message = "the handle belongs to other objects than the handles before it".to_owned();
+/// Returns the message for a handle whose entity belongs to another session than the entities before it in the call.
+fn other_session_message(catalog: &Catalog, kind: &EntityKind) -> String {
+    let message = "the handle cannot be used together with the handles before it".to_owned();
     match catalog.sources(kind) {
         [] => message,
-        names => format!("{message}; get all of them with one call of {}", quoted(names)),
+        names => format!("{message}; get all these handles with one call of {}", quoted(names)),
     }
 }
 
+/// Returns the result of a call that did not run. The message is for the model.
 fn refused(message: String) -> CallToolResult {
     wire::call_result(&ToolResult::error(message), ResultShape::Untyped, Vec::new())
 }

@@ -17,25 +17,25 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// The grace period in which cancelled calls can end.
+/// Maximum time that cancelled calls have to end.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
 /// Runs tool calls that begin in the task that reads the input.
 ///
-/// The protocol library runs each request in a task, and sends its answer in another task. For a short call, waking
-/// these tasks takes longer than the call. A call of a session therefore begins in the task that reads the input, if no
-/// other request is unanswered. Most calls also end there. A call that waits, or computes for longer than the interval
-/// of the sandbox's interruptions, continues in a task of its own.
+/// The protocol library (`rmcp`) runs each request in a task, and sends its answer in another task. For a short call,
+/// waking these tasks takes longer than the call. A call of a session therefore begins in the task that reads the input,
+/// if no other request is unanswered. Most calls also end there. A call that must wait continues in a task of its own. So
+/// does a call that computes until the sandbox interrupts its guest.
 pub(super) struct DirectCalls<H> {
     handler: Arc<H>,
-    /// The client, as soon as the connection has begun.
+    /// The client. It is set when the connection has begun.
     peer: Arc<OnceLock<Peer<RoleServer>>>,
     running: RunningCalls,
-    /// The runtime of the tasks. Another runtime may read the input.
+    /// The runtime on which the tasks run. Another runtime may read the input.
     runtime: Handle,
 }
 
-/// The direct calls that continue in tasks. Clones share the tasks.
+/// The direct calls that continue in their own tasks. Clones share the tasks.
 #[derive(Clone)]
 pub(super) struct RunningCalls {
     tasks: Arc<Mutex<JoinSet<()>>>,
@@ -78,12 +78,13 @@ impl<H: ServerHandler> DirectCalls<H> {
         }
     }
 
-    /// Returns a token that is cancelled at the end of the connection.
-    pub(super) fn cancel(&self) -> CancellationToken {
+    /// Returns a new token for a call. The token is also cancelled when [`RunningCalls::finish`] cancels the calls.
+    pub(super) fn cancel_token(&self) -> CancellationToken {
         self.running.cancel.child_token()
     }
 
-    /// Returns the client, if a message is a tool call of a session and the connection has begun.
+    /// Returns the client if a message is a tool call of a session, and the connection has begun. Returns `None` for other
+    /// messages.
     pub(super) fn peer_of_call(&self, message: &ClientJsonRpcMessage) -> Option<&Peer<RoleServer>> {
         let JsonRpcMessage::Request(request) = message else {
             return None;
@@ -94,7 +95,7 @@ impl<H: ServerHandler> DirectCalls<H> {
         self.peer.get().filter(|_| is_call)
     }
 
-    /// Returns the answer to a request. The token cancels the call.
+    /// Returns a future that runs a request and returns its answer. The token cancels the call.
     pub(super) fn answer(
         &self,
         request: JsonRpcRequest<ClientRequest>,
@@ -131,7 +132,7 @@ impl<H: ServerHandler> DirectCalls<H> {
         });
         if first_poll.await.is_pending() {
             let mut tasks = self.running.lock();
-            // Calls that have ended are removed.
+            // Remove the calls that have ended.
             while tasks.try_join_next().is_some() {}
             tasks.spawn_on(call, &self.runtime);
         }

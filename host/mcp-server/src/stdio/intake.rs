@@ -1,4 +1,4 @@
-//! The intake of messages: checks messages, answers refused messages, and answers some calls directly.
+//! The intake of a connection: reads and checks messages, answers refused messages, and answers some calls directly.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,7 +19,7 @@ use super::unanswered_requests::UnansweredRequest;
 use crate::pending::PendingRequests;
 use toolwit::tool::DeferredWork;
 
-/// Maximum length of a message, in bytes. The arguments of a call are limited to less.
+/// Maximum length of a message, in bytes. The arguments of a call have a lower limit.
 const MESSAGE_BYTES_MAX: usize = 8 << 20;
 
 /// Maximum number of requests that are not answered yet.
@@ -28,8 +28,8 @@ const PENDING_MAX: usize = 1_000;
 /// Maximum memory of the requests that are not answered yet, in bytes.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 
-/// Maximum number of messages that wait until the protocol library receives them.
-const WAITING_MAX: usize = 16;
+/// Maximum number of messages that wait until the protocol library (`rmcp`) receives them.
+const QUEUED_MESSAGES_MAX: usize = 16;
 
 /// Reads and checks the messages of one client.
 pub(super) struct Intake<W, H> {
@@ -39,8 +39,9 @@ pub(super) struct Intake<W, H> {
     direct_calls: DirectCalls<H>,
     /// The channel to the transport.
     messages: mpsc::Sender<ClientJsonRpcMessage>,
+    /// Is cancelled when the connection ends.
     stop: CancellationToken,
-    /// Whether a request other than `ping` has begun the connection.
+    /// Whether the connection has begun: with the first valid request other than `ping`.
     has_begun: bool,
 }
 
@@ -57,13 +58,13 @@ where
     ) -> (Self, LineTransport<W>) {
         let (running_calls, stop) = (RunningCalls::new(), CancellationToken::new());
         let outgoing = Outgoing::new(output);
-        let (sender, messages) = mpsc::channel(WAITING_MAX);
+        let (sender, messages) = mpsc::channel(QUEUED_MESSAGES_MAX);
         let transport = LineTransport {
             messages,
             outgoing: outgoing.clone(),
             running_calls: running_calls.clone(),
-            has_ended: false,
-            intake: stop.clone().drop_guard(),
+            has_input_ended: false,
+            intake_stop: stop.clone().drop_guard(),
         };
         let intake = Self {
             outgoing,
@@ -86,16 +87,16 @@ where
                 line = input.next() => line,
                 () = self.stop.cancelled() => return,
             };
-            let accepted = match line {
-                Ok(Line::Complete(line)) => self.accept(&line),
+            let checked = match line {
+                Ok(Line::Complete(line)) => self.check(&line),
                 Ok(Line::TooLong) => {
                     let message = format!("a message is limited to {MESSAGE_BYTES_MAX} bytes");
                     Err(Some(refusal(Value::Null, ErrorCode::INVALID_REQUEST, &message)))
                 }
                 Ok(Line::End) | Err(_) => return,
             };
-            let is_connected = match accepted {
-                Ok(message) => match self.answer(message, input.has_buffered()).await {
+            let is_connected = match checked {
+                Ok(message) => match self.answer_directly(message, input.has_buffered()).await {
                     Some(message) => self.messages.send(message).await.is_ok(),
                     None => true,
                 },
@@ -108,12 +109,17 @@ where
         }
     }
 
-    /// Answers a call, if it can be answered directly. Returns any other message. `has_more` states whether more input
-    /// than this message has been read.
-    async fn answer(&mut self, message: ClientJsonRpcMessage, has_more: bool) -> Option<ClientJsonRpcMessage> {
+    /// Answers a message if it is a call that can be answered directly. Returns any other message. `has_more` is whether the
+    /// input after the message has already been read.
+    async fn answer_directly(&mut self, message: ClientJsonRpcMessage, has_more: bool) -> Option<ClientJsonRpcMessage> {
         // Requests that arrive together run concurrently, in tasks of the protocol library.
-        let is_alone = !has_more && self.outgoing.unanswered.len() == 1;
-        let Some(peer) = self.direct_calls.peer_of_call(&message).filter(|_| is_alone).cloned() else {
+        let is_only_request = !has_more && self.outgoing.unanswered.len() == 1;
+        let Some(peer) = self
+            .direct_calls
+            .peer_of_call(&message)
+            .filter(|_| is_only_request)
+            .cloned()
+        else {
             return Some(message);
         };
         let ClientJsonRpcMessage::Request(request) = message else {
@@ -129,46 +135,51 @@ where
             if outgoing.unanswered.cancel_token(&id).is_none() {
                 return;
             }
-            let (sent, work) = send(&outgoing, answer).await;
-            if let Err(error) = sent {
+            let (result, deferred_work) = send(&outgoing, answer).await;
+            if let Err(error) = result {
                 tracing::error!(%error, "an answer cannot be sent");
             }
-            if let Some(work) = work {
-                work.run();
+            if let Some(deferred_work) = deferred_work {
+                deferred_work.run();
             }
         };
         self.direct_calls.run(call).await;
         None
     }
 
-    /// Checks a line, and returns the message for the server. The error is the answer to the line, if it needs one.
-    fn accept(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Option<Value>> {
+    /// Checks a line, and returns its message. Counts a request as unanswered.
+    ///
+    /// # Errors
+    /// If the line is refused. The error is the answer to the line, or `None` if the line needs no answer.
+    fn check(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Option<Value>> {
+        // A client can write a byte order mark before its first message.
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let (mut message, request_id) = match parse(line) {
             IncomingLine::Message { message, request_id } => (*message, request_id),
             IncomingLine::Refused(answer) => return Err(Some(answer)),
             IncomingLine::Ignored => return Err(None),
         };
         if !self.has_begun {
-            // The protocol library would end the connection at a message that cannot begin it.
+            // At a message that cannot begin the connection, the protocol library would end the connection.
             let Some(id) = &request_id else { return Err(None) };
             if let Some(error) = beginning_error(line) {
-                return Err(Some(refusal(json_of(id), error.code, &error.message)));
+                return Err(Some(refusal(parse_id(id), error.code, &error.message)));
             }
             self.has_begun = !is_ping(line);
         }
         if let Some(id) = request_id {
-            let refused = |message| Err(Some(refusal(json_of(&id), ErrorCode::INVALID_REQUEST, message)));
+            let refused = |message| Err(Some(refusal(parse_id(&id), ErrorCode::INVALID_REQUEST, message)));
             if self.outgoing.unanswered.contains(&id) {
                 return refused("a request with this id is not answered yet");
             }
-            let reserved = self.pending.reserve(0);
-            let Some(reserved) = reserved.and_then(|request| self.pending.adjust(request, line)) else {
-                return refused("too many requests are not answered yet; repeat it later");
+            let pending = self.pending.reserve(0);
+            let Some(pending) = pending.and_then(|pending| self.pending.adjust(pending, line)) else {
+                return refused("too many requests are not answered yet; repeat the request later");
             };
             let request = UnansweredRequest {
-                pending: reserved,
+                pending,
                 deferred_work: DeferredWork::new(),
-                cancel: self.direct_calls.cancel(),
+                cancel: self.direct_calls.cancel_token(),
             };
             if let ClientJsonRpcMessage::Request(message) = &mut message {
                 message.request.extensions_mut().insert(request.deferred_work.clone());
@@ -179,14 +190,15 @@ where
             && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
             && let Some(id) = &cancelled.params.request_id
         {
-            // A cancelled request is not answered.
+            // This stops a direct call. The protocol library stops other calls when it receives the message.
             self.outgoing.unanswered.cancel(id);
         }
         Ok(message)
     }
 }
 
-fn json_of(id: &str) -> Value {
+/// Parses the id of a request, which is JSON text.
+fn parse_id(id: &str) -> Value {
     serde_json::from_str(id).unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! Lines of limited length.
+//! A reader of lines of limited length.
 
 use std::io;
 
@@ -9,18 +9,19 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 pub(super) enum Line {
     /// A complete line without its line ending.
     Complete(Vec<u8>),
-    /// A line over the limit, which was skipped.
+    /// A line that is longer than the limit. Its text was skipped.
     TooLong,
-    /// The end of the input. An unfinished line before it is dropped: it may be half a message.
+    /// The end of the input. The text after the last line ending is dropped, because it may be half a message.
     End,
 }
 
-/// Reads lines. A cancelled read loses nothing.
+/// Reads lines. [`LineReader::next`] is cancel-safe: a cancelled read loses no input.
 pub(super) struct LineReader<R> {
     input: BufReader<R>,
+    /// The beginning of the next line, which was read already.
     line: Vec<u8>,
     line_bytes_max: usize,
-    /// Whether the rest of a line over the limit is being skipped.
+    /// Whether the next line is longer than the limit, and is being skipped.
     is_skipping: bool,
 }
 
@@ -34,7 +35,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Returns whether input after the last line has been read.
+    /// Returns whether input after the last returned line has been read.
     pub(super) fn has_buffered(&self) -> bool {
         !self.input.buffer().is_empty()
     }
@@ -58,8 +59,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             if !self.is_skipping {
                 self.line.extend_from_slice(part);
             }
-            let used = part.len() + usize::from(end.is_some());
-            self.input.consume(used);
+            let consumed_bytes = part.len() + usize::from(end.is_some());
+            self.input.consume(consumed_bytes);
             if end.is_none() {
                 continue;
             }

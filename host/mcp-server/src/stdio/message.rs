@@ -1,9 +1,9 @@
-//! Checks of incoming messages that the protocol types do not make.
+//! Parses incoming lines, with checks that the types of the protocol library (`rmcp`) do not make.
 
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, ProtocolVersion, RequestMetaObject};
 use serde_json::{Value, json};
 
-use super::tool_call::tool_call;
+use super::tool_call::parse_tool_call;
 use toolwit::limits::MCP_REQUEST_PARTS_MAX;
 use toolwit::tool::text::json_part_count;
 
@@ -17,7 +17,7 @@ pub(super) enum IncomingLine {
     },
     /// A message that is refused with this answer.
     Refused(Value),
-    /// An empty line, or an invalid message that is not a request. It needs no answer and has no effect.
+    /// An empty line, or a notification or a response with invalid contents. The line needs no answer.
     Ignored,
 }
 
@@ -28,16 +28,15 @@ pub(super) fn refusal(id: Value, code: ErrorCode, message: &str) -> Value {
 
 /// Parses and checks a line.
 pub(super) fn parse(line: &[u8]) -> IncomingLine {
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.iter().all(u8::is_ascii_whitespace) {
         return IncomingLine::Ignored;
     }
     let refused = |id: &Value, code, message: &str| IncomingLine::Refused(refusal(id.clone(), code, message));
     if json_part_count(line) > MCP_REQUEST_PARTS_MAX {
-        let message = format!("a message is limited to {MCP_REQUEST_PARTS_MAX} values and names");
+        let message = format!("a message is limited to {MCP_REQUEST_PARTS_MAX} JSON values and names");
         return refused(&Value::Null, ErrorCode::INVALID_REQUEST, &message);
     }
-    if let Some(call) = tool_call(line) {
+    if let Some(call) = parse_tool_call(line) {
         return IncomingLine::Message {
             request_id: request_id(&call),
             message: Box::new(call),
@@ -125,7 +124,7 @@ pub(super) fn beginning_error(line: &[u8]) -> Option<ErrorData> {
 mod tests {
     use super::*;
 
-    fn code(line: &str) -> Value {
+    fn error_code(line: &str) -> Value {
         match parse(line.as_bytes()) {
             IncomingLine::Refused(answer) => answer["error"]["code"].clone(),
             other => panic!("{other:?}"),
@@ -152,10 +151,10 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#, -32602),
         ];
         for (line, expected) in cases {
-            assert_eq!(code(line), expected, "{line}");
+            assert_eq!(error_code(line), expected, "{line}");
         }
         let nested = "[".repeat(100_000);
-        assert_eq!(code(&nested), -32700);
+        assert_eq!(error_code(&nested), -32700);
         match parse(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"p\xff\"}") {
             IncomingLine::Refused(answer) => assert_eq!(answer["error"]["code"], -32700),
             other => panic!("{other:?}"),
@@ -172,37 +171,37 @@ mod tests {
             )
         };
         assert!(matches!(parse(call(60_000).as_bytes()), IncomingLine::Message { .. }));
-        assert_eq!(code(&call(70_000)), -32600);
+        assert_eq!(error_code(&call(70_000)), -32600);
         let broken = "[".repeat(MCP_REQUEST_PARTS_MAX + 1);
-        assert_eq!(code(&broken), -32600, "it is counted, and not parsed");
+        assert_eq!(error_code(&broken), -32600, "the message is not parsed");
     }
 
     // attack: G3
     #[test]
     fn requests_notifications_and_answers_pass() {
-        let passes = |line: &str| match parse(line.as_bytes()) {
+        let request_id_of = |line: &str| match parse(line.as_bytes()) {
             IncomingLine::Message { request_id, .. } => request_id,
             other => panic!("{other:?}"),
         };
         assert_eq!(
-            passes(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).as_deref(),
+            request_id_of(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).as_deref(),
             Some("1")
         );
         assert_eq!(
-            passes(r#"{"jsonrpc":"2.0","id":"a","method":"x/y"}"#).as_deref(),
+            request_id_of(r#"{"jsonrpc":"2.0","id":"a","method":"x/y"}"#).as_deref(),
             Some("\"a\"")
         );
         assert_eq!(
-            passes(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+            request_id_of(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
             None
         );
-        assert_eq!(passes(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#), None);
+        assert_eq!(request_id_of(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#), None);
         assert!(matches!(parse(b"  \r"), IncomingLine::Ignored));
     }
 
     // attack: G2
     #[test]
-    fn only_a_request_that_names_a_version_begins_a_connection() {
+    fn a_connection_begins_with_initialize_or_a_declared_version() {
         let error = |line: &str| beginning_error(line.as_bytes()).map(|error| error.code.0);
         assert_eq!(error(r#"{"method":"initialize"}"#), None);
         assert_eq!(error(r#"{"method":"tools/list"}"#), Some(-32600));

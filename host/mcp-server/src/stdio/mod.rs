@@ -1,4 +1,4 @@
-//! The service of one client over standard input and output, or over two other streams.
+//! Serves one client over standard input and output, or over two other streams.
 
 mod direct_calls;
 mod intake;

@@ -1,4 +1,4 @@
-//! Messages to the client.
+//! The output of messages to the client.
 
 use std::io;
 use std::sync::Arc;
@@ -34,18 +34,19 @@ impl<W> Clone for Outgoing<W> {
     }
 }
 
-/// Sends a message. If it is an answer, also returns the work that its call deferred.
+/// Sends a message. If the message is an answer, removes its request from the unanswered requests, and also returns the
+/// work that the call deferred.
 pub(super) async fn send<W: AsyncWrite + Unpin>(
     outgoing: &Outgoing<W>,
     message: ServerJsonRpcMessage,
 ) -> (io::Result<()>, Option<DeferredWork>) {
-    let answered = match &message {
+    let answered_id = match &message {
         ServerJsonRpcMessage::Response(response) => Some(&response.id),
         ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
         _ => None,
     };
-    let sent = write(&outgoing.output, &message).await;
-    (sent, answered.and_then(|id| outgoing.unanswered.remove(id)))
+    let result = write(&outgoing.output, &message).await;
+    (result, answered_id.and_then(|id| outgoing.unanswered.remove(id)))
 }
 
 /// Writes a message as one line.

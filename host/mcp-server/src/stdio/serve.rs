@@ -1,4 +1,4 @@
-//! Serving standard input and output.
+//! Serves a client over standard input and output, or over two other streams.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::intake::Intake;
 use super::standard_streams::standard_output;
-use super::stdin_thread::read_stdin;
+use super::stdin_thread::start_stdin_thread;
 use super::transport::LineTransport;
 use toolwit::{Error, ErrorKind, Phase};
 
@@ -17,11 +17,11 @@ use toolwit::{Error, ErrorKind, Phase};
 ///
 /// # Errors
 /// If the thread for standard input cannot be started, the connection fails before it has begun, or the task that
-/// serves it panics.
+/// serves the connection panics.
 pub(crate) async fn serve(connection: impl ServerHandler, cancel: CancellationToken) -> Result<(), Error> {
     let (connection, peer) = (Arc::new(connection), Arc::new(OnceLock::new()));
     let (intake, transport) = Intake::with_transport(connection.clone(), peer.clone(), standard_output());
-    read_stdin(|input| intake.read(input)).map_err(failure)?;
+    start_stdin_thread(|input| intake.read(input)).map_err(connection_error)?;
     serve_transport(connection, transport, &peer, cancel).await
 }
 
@@ -38,7 +38,7 @@ where
 {
     let (connection, peer) = (Arc::new(connection), Arc::new(OnceLock::new()));
     let (intake, transport) = Intake::with_transport(connection.clone(), peer.clone(), output);
-    // The transport stops the intake.
+    // The transport stops this task at the end of the connection.
     tokio::spawn(intake.read(input));
     serve_transport(connection, transport, &peer, cancel).await
 }
@@ -55,18 +55,18 @@ where
 {
     let running = match serve_server_with_ct(connection, transport, cancel).await {
         Ok(running) => running,
-        // The input ended, or the server was stopped, before a client had begun.
+        // The input ended, or the server was stopped, before the client had begun the connection.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
-        Err(error) => return Err(failure(error)),
+        Err(error) => return Err(connection_error(error)),
     };
     peer.get_or_init(|| running.peer().clone());
     match running.waiting().await {
         Ok(_) => Ok(()),
-        Err(error) => Err(failure(error)),
+        Err(error) => Err(connection_error(error)),
     }
 }
 
-fn failure(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+fn connection_error(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     let message = format!("the connection to the client failed: {error}");
     Error::new(ErrorKind::Io, Phase::Execute, message).with_source(error)
 }

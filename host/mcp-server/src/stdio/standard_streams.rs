@@ -1,4 +1,4 @@
-//! Standard input and output, read and written without threads where that is possible.
+//! Standard input and output as asynchronous streams, without additional threads where that is possible.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -8,9 +8,9 @@ pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
 /// The output to a client.
 pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Returns standard input. Clients usually pass a pipe or a socket, for which the event loop can wait. Tokio uses
-/// threads for other files, so that each message passes between threads twice. Must be called in the Tokio runtime that
-/// reads the input.
+/// Returns standard input. It is usually a pipe or a socket, for which the event loop can wait. For other files, Tokio
+/// reads on additional threads, which takes longer. This function must be called in the Tokio runtime that reads the
+/// input.
 pub(super) fn standard_input() -> Input {
     #[cfg(unix)]
     if let Some(input) = unix::input() {
@@ -19,7 +19,7 @@ pub(super) fn standard_input() -> Input {
     Box::new(tokio::io::stdin())
 }
 
-/// Returns standard output, like [`standard_input`].
+/// Returns standard output, without additional threads if it is a pipe or a socket; see [`standard_input`].
 pub(super) fn standard_output() -> Output {
     #[cfg(unix)]
     if let Some(output) = unix::output() {
@@ -43,30 +43,32 @@ mod unix {
     /// Returns standard input if it is a pipe or a socket.
     pub(super) fn input() -> Option<Input> {
         let file = duplicate(io::stdin()).ok()?;
-        let kind = file.metadata().ok()?.file_type();
-        if kind.is_fifo() {
+        let file_type = file.metadata().ok()?.file_type();
+        if file_type.is_fifo() {
             return Some(Box::new(pipe::Receiver::from_file(file).ok()?));
         }
-        kind.is_socket()
+        file_type
+            .is_socket()
             .then(|| socket(file))
             .flatten()
             .map(|socket| Box::new(socket) as Input)
     }
 
-    /// Returns standard output if it is a pipe or a socket, and not the same file as standard error. Standard error
-    /// must stay blocking.
+    /// Returns standard output if it is a pipe or a socket, and is not the same file as standard error. The output becomes
+    /// non-blocking, and standard error must stay blocking.
     pub(super) fn output() -> Option<Output> {
         let file = duplicate(io::stdout()).ok()?;
         let metadata = file.metadata().ok()?;
-        let errors = duplicate(io::stderr()).and_then(|errors| errors.metadata());
-        if errors.is_ok_and(|errors| (errors.dev(), errors.ino()) == (metadata.dev(), metadata.ino())) {
+        let stderr = duplicate(io::stderr()).and_then(|stderr| stderr.metadata());
+        if stderr.is_ok_and(|stderr| (stderr.dev(), stderr.ino()) == (metadata.dev(), metadata.ino())) {
             return None;
         }
-        let kind = metadata.file_type();
-        if kind.is_fifo() {
+        let file_type = metadata.file_type();
+        if file_type.is_fifo() {
             return Some(Box::new(pipe::Sender::from_file(file).ok()?));
         }
-        kind.is_socket()
+        file_type
+            .is_socket()
             .then(|| socket(file))
             .flatten()
             .map(|socket| Box::new(socket) as Output)

@@ -7,14 +7,14 @@ use tokio::runtime::Builder;
 
 use super::standard_streams::{Input, standard_input};
 
-/// Reads standard input on a thread of its own, until `read` ends.
+/// Starts a thread that runs `read` with standard input. The thread ends when `read` ends.
 ///
-/// This thread reads a request and begins its call without waking another thread. The threads of the runtime would pass
-/// the requests of one client to each other, which takes longer than a short call.
+/// This thread reads a request and begins its call without waking another thread. The threads of the server's runtime
+/// would pass each request to another thread, which takes longer than a short call.
 ///
 /// # Errors
 /// If the thread cannot be started.
-pub(super) fn read_stdin<F>(read: impl FnOnce(Input) -> F + Send + 'static) -> io::Result<()>
+pub(super) fn start_stdin_thread<F>(read: impl FnOnce(Input) -> F + Send + 'static) -> io::Result<()>
 where
     F: Future<Output = ()>,
 {
@@ -27,7 +27,7 @@ where
             }
         };
         runtime.block_on(async { read(standard_input()).await });
-        // A read of a terminal or a file cannot be cancelled.
+        // The shutdown does not wait for a pending read of a terminal or a file, which cannot be cancelled.
         runtime.shutdown_background();
     };
     thread::Builder::new()

@@ -12,44 +12,49 @@ use toolwit::tool::DeferredWork;
 
 /// A request that is not answered yet.
 pub(super) struct UnansweredRequest {
-    /// Counts the request until it is answered.
+    /// Counts the request towards the limits of the connection's
+    /// [`PendingRequests`](crate::pending::PendingRequests).
     pub(super) pending: PendingRequest,
+    /// The work that the call defers until it is answered.
     pub(super) deferred_work: DeferredWork,
-    /// Cancels the call if it is answered directly.
+    /// Cancels the call if it is one of the [`DirectCalls`](super::direct_calls::DirectCalls). The protocol library
+    /// cancels other requests.
     pub(super) cancel: CancellationToken,
 }
 
 /// The requests that are not answered yet, by their ids as JSON text.
 #[derive(Default)]
 pub(super) struct UnansweredRequests {
-    ids: Mutex<HashMap<String, UnansweredRequest>>,
-    answered: Notify,
+    requests: Mutex<HashMap<String, UnansweredRequest>>,
+    /// Is notified when a request is removed.
+    removed: Notify,
 }
 
 impl UnansweredRequests {
     /// Returns the number of unanswered requests.
     pub(super) fn len(&self) -> usize {
-        self.ids().len()
+        self.lock().len()
     }
 
-    /// Returns whether a request with this id is not answered.
+    /// Returns whether an unanswered request has this id. The id is JSON text.
     pub(super) fn contains(&self, id: &str) -> bool {
-        self.ids().contains_key(id)
+        self.lock().contains_key(id)
     }
 
+    /// Adds a request. Its id is JSON text.
     pub(super) fn insert(&self, id: String, request: UnansweredRequest) {
-        self.ids().insert(id, request);
+        self.lock().insert(id, request);
     }
 
-    fn ids(&self) -> MutexGuard<'_, HashMap<String, UnansweredRequest>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, UnansweredRequest>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes a request that has been answered or cancelled. Returns the work that was deferred until the answer.
+    /// Removes a request that has been answered or cancelled. Returns the work that its call deferred.
     pub(super) fn remove(&self, id: &RequestId) -> Option<DeferredWork> {
         let id = serde_json::to_string(id).unwrap_or_default();
-        let request = self.ids().remove(&id);
-        self.answered.notify_one();
+        let request = self.lock().remove(&id);
+        self.removed.notify_one();
         let UnansweredRequest {
             pending, deferred_work, ..
         } = request?;
@@ -57,13 +62,13 @@ impl UnansweredRequests {
         Some(deferred_work)
     }
 
-    /// Returns the token that cancels a request, or `None` if the request needs no answer.
+    /// Returns the token that cancels the direct call of a request, or `None` if no unanswered request has this id.
     pub(super) fn cancel_token(&self, id: &RequestId) -> Option<CancellationToken> {
         let id = serde_json::to_string(id).unwrap_or_default();
-        self.ids().get(&id).map(|request| request.cancel.clone())
+        self.lock().get(&id).map(|request| request.cancel.clone())
     }
 
-    /// Cancels a request and removes it, so that it is not answered.
+    /// Removes a request, so that its direct call is not answered, and cancels the call.
     pub(super) fn cancel(&self, id: &RequestId) {
         if let Some(cancel) = self.cancel_token(id) {
             drop(self.remove(id));
@@ -71,10 +76,10 @@ impl UnansweredRequests {
         }
     }
 
-    /// Waits until every request is answered.
+    /// Waits until every request is answered or cancelled.
     pub(super) async fn wait_until_empty(&self) {
-        while !self.ids().is_empty() {
-            self.answered.notified().await;
+        while !self.lock().is_empty() {
+            self.removed.notified().await;
         }
     }
 }

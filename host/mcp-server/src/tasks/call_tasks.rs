@@ -18,39 +18,40 @@ use super::task_support::TaskSupport;
 use crate::client::TaskSlot;
 use toolwit::tool::text::json_weight;
 
-/// How long a call runs before it becomes a task.
+/// Maximum time that a call with [`TaskSupport::WhenLong`] runs before it becomes a task.
 const DIRECT_MAX: Duration = Duration::from_millis(500);
 
-/// Maximum time that a task runs, and how long its result is kept afterwards.
+/// Maximum time that a task runs. Its result is kept for the same time after the task has ended.
 const TASK_TTL: Duration = Duration::from_secs(60 * 60);
 
-/// Maximum number of running tasks of a principal. Further calls are answered directly.
+/// Maximum number of running tasks of a principal. The principal's further calls are answered directly.
 const RUNNING_MAX: usize = 100;
 
-/// Maximum number of tasks that a principal creates within twice [`TASK_TTL`], the time in which a task runs and its
-/// result is kept.
+/// Maximum number of tasks of a principal. A task counts for twice [`TASK_TTL`] after it was created: it may run for
+/// [`TASK_TTL`], and its result is kept for as long afterwards.
 const TASKS_MAX: usize = 1_000;
 
 /// Maximum memory of the results of a principal's tasks, in bytes. If a result would exceed this limit, its task fails.
 const RESULT_BYTES_MAX: usize = 64 << 20;
 
 /// The interval at which a client should request the state of a task, in milliseconds.
-const POLL_MS: u64 = 1_000;
+const POLL_INTERVAL_MS: u64 = 1_000;
 
 /// A call that may become a task.
 pub(crate) struct TaskCall {
+    /// Runs the call and returns its answer.
     pub(crate) answer: Pin<Box<dyn Future<Output = Result<CallToolResponse, ErrorData>> + Send>>,
     /// Stops the call.
     pub(crate) stop: CancellationToken,
-    /// Receives the task, for the questions of the call.
-    pub(crate) slot: TaskSlot,
+    /// Receives the task if the call becomes one. The call sends its later questions to the client through this task.
+    pub(crate) task_slot: TaskSlot,
 }
 
 /// The tasks of all principals. A task id is valid only for the principal that received it.
 pub(crate) struct CallTasks {
     /// The tasks of each principal, by the principal's name.
     principals: Mutex<HashMap<String, PrincipalTasks>>,
-    /// Maximum time that a task runs, and how long its result is kept afterwards.
+    /// Maximum time that a task runs. Its result is kept for the same time after the task has ended.
     ttl: Duration,
 }
 
@@ -63,22 +64,23 @@ impl Default for CallTasks {
     }
 }
 
+/// The tasks of one principal.
 #[derive(Default)]
 struct PrincipalTasks {
     manager: TaskManager,
-    /// The tasks that run or whose results are kept, the oldest first.
-    created: VecDeque<CreatedTask>,
+    /// The tasks that count towards [`TASKS_MAX`], the oldest first.
+    records: VecDeque<TaskRecord>,
     /// The memory of all results, in bytes.
-    bytes: Arc<AtomicUsize>,
+    result_bytes: Arc<AtomicUsize>,
 }
 
 impl PrincipalTasks {
     /// Removes the tasks whose results have expired.
-    fn forget_expired(&mut self, now: Instant, ttl: Duration) {
-        self.created.retain(|created| {
-            let is_kept = now.duration_since(created.created_at) < 2 * ttl;
+    fn remove_expired(&mut self, now: Instant, ttl: Duration) {
+        self.records.retain(|record| {
+            let is_kept = now.duration_since(record.created_at) < 2 * ttl;
             if !is_kept {
-                created.bytes.forget();
+                record.bytes.release();
             }
             is_kept
         });
@@ -86,48 +88,53 @@ impl PrincipalTasks {
 }
 
 /// A task that runs, or whose result is kept.
-struct CreatedTask {
+struct TaskRecord {
     created_at: Instant,
-    /// The memory of the result.
     bytes: ResultBytes,
 }
 
-/// The memory of the result of a task, and the sum for all tasks of a principal, in bytes.
+/// The memory of the result of one task, and of the results of all tasks of its principal, in bytes. Clones share both
+/// counters.
 #[derive(Clone, Default)]
 struct ResultBytes {
-    result: Arc<AtomicUsize>,
-    sum: Arc<AtomicUsize>,
+    of_task: Arc<AtomicUsize>,
+    of_principal: Arc<AtomicUsize>,
 }
 
 impl ResultBytes {
-    fn of(sum: &Arc<AtomicUsize>) -> Self {
+    fn new(of_principal: &Arc<AtomicUsize>) -> Self {
         Self {
-            result: Arc::default(),
-            sum: sum.clone(),
+            of_task: Arc::default(),
+            of_principal: of_principal.clone(),
         }
     }
 
-    /// Adds the memory of the result, unless the sum would exceed [`RESULT_BYTES_MAX`]. Returns whether it was added.
-    fn keep(&self, bytes: usize) -> bool {
+    /// Counts the memory of the result, unless the results of the principal would then exceed [`RESULT_BYTES_MAX`].
+    /// Returns whether the memory is counted.
+    fn try_reserve(&self, bytes: usize) -> bool {
         let add = |sum: usize| Some(sum.saturating_add(bytes)).filter(|sum| *sum <= RESULT_BYTES_MAX);
-        let is_kept = self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok();
-        if is_kept {
-            self.result.store(bytes, Ordering::Relaxed);
+        let is_reserved = self
+            .of_principal
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
+            .is_ok();
+        if is_reserved {
+            self.of_task.store(bytes, Ordering::Relaxed);
         }
-        is_kept
+        is_reserved
     }
 
-    fn forget(&self) {
-        self.sum
-            .fetch_sub(self.result.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    /// Stops counting the memory of the result.
+    fn release(&self) {
+        self.of_principal
+            .fetch_sub(self.of_task.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
 impl CallTasks {
-    /// Checks that the client supports tasks, if the tool requires them.
+    /// Checks that the client supports tasks, if the tool requires tasks.
     ///
     /// # Errors
-    /// If `support` is [`TaskSupport::Required`] and the client does not declare the extension.
+    /// If `support` is [`TaskSupport::Required`] and the client does not declare the tasks extension.
     pub(crate) fn check_support(support: TaskSupport, client: &ClientCapabilities) -> Result<(), ErrorData> {
         if support == TaskSupport::Required && !client.supports_tasks() {
             let required = ClientCapabilities::builder().enable_tasks().build();
@@ -136,9 +143,9 @@ impl CallTasks {
         Ok(())
     }
 
-    /// Runs a call, and returns its answer or the task that it became. If `support` makes every call a task, the task
-    /// begins at once. If `support` makes only long calls tasks, the task begins after [`DIRECT_MAX`]. If the principal
-    /// has too many tasks, the call is answered directly.
+    /// Runs a call, and returns its answer or the task that it became. With [`TaskSupport::Always`] and
+    /// [`TaskSupport::Required`], the call becomes a task immediately. With [`TaskSupport::WhenLong`], it becomes a task
+    /// if it runs for longer than [`DIRECT_MAX`]. If the principal has too many tasks, the call is answered directly.
     ///
     /// # Errors
     /// If the call is answered directly and fails with an error of the protocol.
@@ -158,9 +165,11 @@ impl CallTasks {
             return call.answer.await;
         };
         let ttl = u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX);
-        let options = TaskOptions::new().with_ttl_ms(ttl).with_poll_interval_ms(POLL_MS);
+        let options = TaskOptions::new()
+            .with_ttl_ms(ttl)
+            .with_poll_interval_ms(POLL_INTERVAL_MS);
         let task = manager.spawn(options, |task| {
-            call.slot.begin(task.clone());
+            call.task_slot.set(task.clone());
             Box::pin(await_answer(call, task, bytes))
         });
         Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
@@ -172,12 +181,12 @@ impl CallTasks {
         let mut principals = self.lock();
         let tasks = principals.entry(principal.to_owned()).or_default();
         let now = Instant::now();
-        tasks.forget_expired(now, self.ttl);
-        if tasks.created.len() >= TASKS_MAX || tasks.manager.running_task_count() >= RUNNING_MAX {
+        tasks.remove_expired(now, self.ttl);
+        if tasks.records.len() >= TASKS_MAX || tasks.manager.running_task_count() >= RUNNING_MAX {
             return None;
         }
-        let bytes = ResultBytes::of(&tasks.bytes);
-        tasks.created.push_back(CreatedTask {
+        let bytes = ResultBytes::new(&tasks.result_bytes);
+        tasks.records.push_back(TaskRecord {
             created_at: now,
             bytes: bytes.clone(),
         });
@@ -192,7 +201,7 @@ impl CallTasks {
         self.manager(principal).get_task(id)
     }
 
-    /// Passes answers to a task.
+    /// Passes the client's answers to the questions of a task.
     ///
     /// # Errors
     /// If the principal has no such task.
@@ -213,10 +222,10 @@ impl CallTasks {
     pub(crate) fn expire(&self) {
         let now = Instant::now();
         self.lock().retain(|_, tasks| {
-            // Counting the running tasks also ends the tasks that have run for too long.
-            let running = tasks.manager.running_task_count();
-            tasks.forget_expired(now, self.ttl);
-            running > 0 || !tasks.created.is_empty()
+            // `running_task_count` also ends the tasks that have run for too long.
+            let running_count = tasks.manager.running_task_count();
+            tasks.remove_expired(now, self.ttl);
+            running_count > 0 || !tasks.records.is_empty()
         });
     }
 
@@ -236,7 +245,7 @@ impl CallTasks {
 /// Waits for the answer of a call, or for the cancellation of its task. If this future is dropped because the task
 /// expired, the call is stopped.
 async fn await_answer(mut call: TaskCall, task: TaskContext, bytes: ResultBytes) -> Result<CallToolResult, TaskExit> {
-    let _stopped_at_the_end = call.stop.clone().drop_guard();
+    let _stop_on_drop = call.stop.clone().drop_guard();
     let answer = tokio::select! {
         answer = &mut call.answer => answer,
         () = task.cancelled() => {
@@ -246,21 +255,21 @@ async fn await_answer(mut call: TaskCall, task: TaskContext, bytes: ResultBytes)
         }
     };
     match answer {
-        Ok(CallToolResponse::Complete(result)) if bytes.keep(weight(&result)) => Ok(result),
+        Ok(CallToolResponse::Complete(result)) if bytes.try_reserve(estimated_bytes(&result)) => Ok(result),
         Ok(CallToolResponse::Complete(_)) => {
             let message = "the results of your tasks take too much memory; repeat the call when they have expired";
             Err(TaskExit::Error(ErrorData::internal_error(message, None)))
         }
         Ok(_) => {
-            let message = "the call asked the client when it became a task; repeat it";
+            let message = "the call asked the client a question at the time when it became a task; repeat the call";
             Err(TaskExit::Error(ErrorData::internal_error(message, None)))
         }
         Err(error) => Err(TaskExit::Error(error)),
     }
 }
 
-/// Estimates the memory of a result.
-fn weight(result: &CallToolResult) -> usize {
+/// Estimates the memory of a result, in bytes.
+fn estimated_bytes(result: &CallToolResult) -> usize {
     serde_json::to_vec(result).map_or(0, |json| json_weight(&json))
 }
 
@@ -275,10 +284,11 @@ mod tests {
         TaskCall {
             answer: Box::pin(async { Ok(CallToolResult::success(Vec::new()).into()) }),
             stop: CancellationToken::new(),
-            slot: TaskSlot::default(),
+            task_slot: TaskSlot::default(),
         }
     }
 
+    /// Runs a call of a principal. Returns the id of its task, or `None` if the call is answered directly.
     async fn task_id(tasks: &CallTasks, principal: &str) -> Option<String> {
         match tasks.run(principal, TaskSupport::Always, call()).await.unwrap() {
             CallToolResponse::Task(created) => Some(created.task.task_id),
@@ -287,7 +297,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn task_belongs_to_its_principal() {
+    async fn task_is_accessible_to_its_principal_only() {
         let tasks = CallTasks::default();
         let id = task_id(&tasks, "ann").await.unwrap();
         assert!(tasks.get("ann", &id).is_ok());
@@ -298,8 +308,9 @@ mod tests {
 
     // attack: G14
     #[tokio::test]
-    async fn task_ends_after_its_time_although_its_client_does_not_ask() {
-        let endless = |guest: Arc<()>| TaskCall {
+    async fn task_expires_although_its_client_never_requests_its_state() {
+        // The call holds `guest` until it is stopped.
+        let endless_call = |guest: Arc<()>| TaskCall {
             answer: Box::pin(async move {
                 let _guest = guest;
                 std::future::pending().await
@@ -308,13 +319,13 @@ mod tests {
         };
         let guest = Arc::new(());
         let tasks = CallTasks::default();
-        let running = tasks.run("ann", TaskSupport::Always, endless(guest.clone())).await;
+        let running = tasks.run("ann", TaskSupport::Always, endless_call(guest.clone())).await;
         tasks.expire();
         assert!(matches!(running, Ok(CallToolResponse::Task(_))));
         assert_eq!(
             (tasks.lock().len(), Arc::strong_count(&guest)),
             (1, 2),
-            "it has time left"
+            "the task has not expired"
         );
 
         let tasks = CallTasks {
@@ -322,10 +333,10 @@ mod tests {
             ..CallTasks::default()
         };
         let guest = Arc::new(());
-        let running = tasks.run("ann", TaskSupport::Always, endless(guest.clone())).await;
+        let running = tasks.run("ann", TaskSupport::Always, endless_call(guest.clone())).await;
         assert!(matches!(running, Ok(CallToolResponse::Task(_))));
         tasks.expire();
-        assert_eq!(tasks.lock().len(), 0, "the principal is forgotten");
+        assert_eq!(tasks.lock().len(), 0, "the principal without tasks is removed");
         while Arc::strong_count(&guest) > 1 {
             tokio::task::yield_now().await;
         }
@@ -335,7 +346,7 @@ mod tests {
     #[tokio::test]
     async fn results_of_tasks_are_limited_in_memory() {
         let tasks = CallTasks::default();
-        let large = async || {
+        let run_large_call = async || {
             let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(20 << 20))]);
             let call = TaskCall {
                 answer: Box::pin(async { Ok(result.into()) }),
@@ -354,10 +365,14 @@ mod tests {
             }
         };
         for _ in 0..3 {
-            assert_eq!(large().await, Some(TaskStatus::Completed));
+            assert_eq!(run_large_call().await, Some(TaskStatus::Completed));
         }
-        assert_eq!(large().await, Some(TaskStatus::Failed), "60 MiB are kept");
-        assert!(task_id(&tasks, "ann").await.is_some(), "small results have room");
+        assert_eq!(
+            run_large_call().await,
+            Some(TaskStatus::Failed),
+            "the other results take 60 MiB"
+        );
+        assert!(task_id(&tasks, "ann").await.is_some(), "a small result still fits");
     }
 
     #[tokio::test]

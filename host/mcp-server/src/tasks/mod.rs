@@ -1,4 +1,4 @@
-//! Long calls as tasks (`io.modelcontextprotocol/tasks`), from revision 2026-07-28.
+//! Tool calls that run as tasks (the extension `io.modelcontextprotocol/tasks`), from protocol revision 2026-07-28.
 
 mod call_tasks;
 mod task_support;

@@ -5,53 +5,53 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 
-/// The maximum difference between the clocks of the issuer and of this server.
+/// The tolerated difference between the clocks of the issuer and of this server.
 const LEEWAY: Duration = Duration::from_secs(30);
 
 /// The maximum length of the subject, in bytes.
 const SUBJECT_BYTES_MAX: usize = 1 << 10;
 
-/// The claims of an access token.
+/// The claims of an access token, under the names of RFC 9068.
 #[derive(Deserialize)]
 pub(crate) struct Claims {
     pub(crate) iss: String,
     pub(crate) sub: String,
-    aud: Texts,
+    aud: StringOrList,
     exp: f64,
     nbf: Option<f64>,
-    scope: Option<Texts>,
-    /// The scopes, under the name that some issuers use.
-    scp: Option<Texts>,
+    scope: Option<StringOrList>,
+    /// The scopes, under another name that some issuers use.
+    scp: Option<StringOrList>,
     client_id: Option<String>,
-    /// The id of the client, under the name of OpenID Connect.
+    /// The id of the client, under its name in OpenID Connect.
     azp: Option<String>,
 }
 
-/// One text, or several.
+/// The value of a claim: a string, or a list of strings.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Texts {
-    One(String),
-    Several(Vec<String>),
+enum StringOrList {
+    String(String),
+    List(Vec<String>),
 }
 
-impl Texts {
+impl StringOrList {
     fn as_slice(&self) -> &[String] {
         match self {
-            Self::One(text) => std::slice::from_ref(text),
-            Self::Several(texts) => texts,
+            Self::String(text) => std::slice::from_ref(text),
+            Self::List(texts) => texts,
         }
     }
 }
 
 impl Claims {
-    /// Checks that the claims are from `issuer`, for `resource`, and valid at the current time.
+    /// Checks that `issuer` issued the token for `resource`, and that the token is valid at the current time.
     ///
     /// # Errors
     /// The reason why the token is refused.
     pub(super) fn check(&self, issuer: &str, resource: &str) -> Result<(), &'static str> {
         if self.iss != issuer {
-            return Err("it is of another issuer");
+            return Err("it is from another issuer");
         }
         if !self.aud.as_slice().iter().any(|audience| audience == resource) {
             return Err("it is not for this server");
@@ -64,7 +64,7 @@ impl Claims {
         if self.exp <= now - leeway {
             return Err("it has expired");
         }
-        if self.nbf.is_some_and(|begin| begin > now + leeway) {
+        if self.nbf.is_some_and(|not_before| not_before > now + leeway) {
             return Err("it is not valid yet");
         }
         Ok(())
@@ -72,12 +72,12 @@ impl Claims {
 
     /// Returns the scopes.
     pub(crate) fn scopes(&self) -> BTreeSet<&str> {
-        let texts = self.scope.iter().chain(&self.scp).flat_map(Texts::as_slice);
+        let texts = self.scope.iter().chain(&self.scp).flat_map(StringOrList::as_slice);
         texts.flat_map(|text| text.split_ascii_whitespace()).collect()
     }
 
     /// Returns the id of the client to which the token was issued.
-    pub(crate) fn client(&self) -> Option<&str> {
+    pub(crate) fn client_id(&self) -> Option<&str> {
         self.client_id.as_deref().or(self.azp.as_deref())
     }
 }

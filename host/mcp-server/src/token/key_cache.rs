@@ -1,4 +1,4 @@
-//! The cache of the keys of an issuer. Keys are requested when they are needed.
+//! The cache of the keys of an issuer. Keys are requested when a token needs them.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -12,19 +12,20 @@ use super::signed_token::SignedToken;
 use super::signing_key::SigningKey;
 use toolwit::mcp::AuthorizationServer;
 
-/// The age at which keys are requested again.
-const AGE_MAX: Duration = Duration::from_secs(60 * 60);
+/// The age at which cached keys are requested again.
+const FRESH_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// The age up to which keys are used if their issuer cannot be reached.
+/// The age up to which cached keys are used if their issuer cannot be reached.
 const STALE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The minimum time between two requests to an issuer, even if clients send tokens with unknown keys.
-const INTERVAL_MIN: Duration = Duration::from_secs(30);
+const REQUEST_INTERVAL_MIN: Duration = Duration::from_secs(30);
 
-/// The keys of an issuer.
+/// An issuer, and the cache of its keys.
 pub(super) struct KeyCache {
     /// The configured address of the issuer.
     address: Url,
+    /// The newest keys; `None` before the first successful request.
     keys: Arc<RwLock<Option<Arc<IssuerKeys>>>>,
     requests: Mutex<KeyRequests>,
 }
@@ -32,15 +33,15 @@ pub(super) struct KeyCache {
 /// The requests for keys. At most one request runs at a time.
 #[derive(Default)]
 struct KeyRequests {
-    /// When the last request began.
-    last: Option<Instant>,
-    /// The running request, which continues if no token waits for it.
+    /// The time when the last request began.
+    last_begin: Option<Instant>,
+    /// The running request. It continues if the verification that began it is cancelled.
     running: JoinSet<()>,
 }
 
 /// The keys that an issuer publishes.
 pub(super) struct IssuerKeys {
-    /// The issuer, as its metadata and its tokens state it.
+    /// The issuer, as its metadata states it. Its tokens must state the same text.
     pub(super) issuer: String,
     keys: Vec<SigningKey>,
     requested_at: Instant,
@@ -56,15 +57,15 @@ pub(super) enum KeyError {
 }
 
 impl IssuerKeys {
-    /// Returns the key of a token: the key with the id that the token states, or without an id, the only key of the
-    /// algorithm.
+    /// Returns the key for the algorithm and the key id that a token states. If the token states no key id, returns the
+    /// only key for the algorithm, or `None` if there are several.
     pub(super) fn key(&self, token: &SignedToken<'_>) -> Option<&SigningKey> {
         let mut candidates = self.keys.iter().filter(|key| key.algorithm() == token.algorithm);
         match &token.key_id {
             Some(id) => candidates.find(|key| key.id.as_ref() == Some(id)),
             None => {
-                let only = candidates.next();
-                only.filter(|_| candidates.next().is_none())
+                let first = candidates.next();
+                first.filter(|_| candidates.next().is_none())
             }
         }
     }
@@ -79,37 +80,40 @@ impl KeyCache {
         }
     }
 
-    /// Returns whether `stated` is this issuer. Slashes at the end are ignored, because only the metadata of the issuer
-    /// has the exact form.
-    pub(super) fn is_issuer(&self, stated: &str) -> bool {
-        stated.trim_end_matches('/') == self.address.as_str().trim_end_matches('/')
+    /// Returns whether a token states this issuer. Slashes at the end are ignored: the exact text is not the configured
+    /// address, but [`IssuerKeys::issuer`], with which the claims are compared later.
+    pub(super) fn is_issuer(&self, stated_issuer: &str) -> bool {
+        stated_issuer.trim_end_matches('/') == self.address.as_str().trim_end_matches('/')
     }
 
-    /// Returns keys of the issuer that contain the key of a token. Requests the keys if the cached keys are too old, or
-    /// lack the key.
+    /// Returns the keys of the issuer, which contain the key of `token`. Requests the keys if the cached keys are too old
+    /// or do not contain the key.
     ///
     /// # Errors
-    /// [`KeyError::Unknown`] if the newest keys lack the key, and [`KeyError::Unavailable`] if the cache has no recent
-    /// keys.
+    /// [`KeyError::Unknown`] if the newest keys do not contain the key, and [`KeyError::Unavailable`] if the cache has no
+    /// keys, or only keys older than [`STALE_MAX`].
     pub(super) async fn keys_for(&self, token: &SignedToken<'_>) -> Result<Arc<IssuerKeys>, KeyError> {
-        let has_key = |keys: &Arc<IssuerKeys>| keys.requested_at.elapsed() < STALE_MAX && keys.key(token).is_some();
-        let usable = self.cached_keys().filter(has_key);
-        if let Some(keys) = usable.as_ref().filter(|keys| keys.requested_at.elapsed() < AGE_MAX) {
+        let is_usable = |keys: &Arc<IssuerKeys>| keys.requested_at.elapsed() < STALE_MAX && keys.key(token).is_some();
+        let usable_keys = self.cached_keys().filter(is_usable);
+        let fresh_keys = usable_keys
+            .as_ref()
+            .filter(|keys| keys.requested_at.elapsed() < FRESH_MAX);
+        if let Some(keys) = fresh_keys {
             return Ok(keys.clone());
         }
-        match usable {
-            // Only one token waits while cached keys are requested again. The others use the cached keys.
+        match usable_keys {
+            // One verification requests the keys again. Concurrent verifications use the cached keys.
             Some(keys) => match self.requests.try_lock() {
-                Ok(mut requests) => self.request(&mut requests).await,
+                Ok(mut requests) => self.refresh(&mut requests).await,
                 Err(_) => return Ok(keys),
             },
             None => {
                 let mut requests = self.requests.lock().await;
-                self.request(&mut requests).await;
+                self.refresh(&mut requests).await;
             }
         }
         match self.cached_keys() {
-            Some(keys) if has_key(&keys) => Ok(keys),
+            Some(keys) if is_usable(&keys) => Ok(keys),
             Some(keys) if keys.requested_at.elapsed() < STALE_MAX => Err(KeyError::Unknown),
             _ => Err(KeyError::Unavailable),
         }
@@ -119,14 +123,17 @@ impl KeyCache {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Requests the keys, unless the last request began less than [`INTERVAL_MIN`] ago. Then waits for the running
-    /// request.
-    async fn request(&self, requests: &mut KeyRequests) {
-        if requests.last.is_none_or(|last| last.elapsed() >= INTERVAL_MIN) {
-            requests.last = Some(Instant::now());
+    /// Starts a request for the keys, unless the last request began less than [`REQUEST_INTERVAL_MIN`] ago. Then waits
+    /// until no request runs.
+    async fn refresh(&self, requests: &mut KeyRequests) {
+        if requests
+            .last_begin
+            .is_none_or(|begin| begin.elapsed() >= REQUEST_INTERVAL_MIN)
+        {
+            requests.last_begin = Some(Instant::now());
             let (address, keys) = (self.address.clone(), self.keys.clone());
             requests.running.spawn(async move {
-                match IssuerKeys::request(&address).await {
+                match IssuerKeys::fetch(&address).await {
                     Ok(new) => *keys.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(new)),
                     Err(error) => {
                         tracing::warn!(%error, issuer = %address, "the keys of an issuer cannot be requested")
@@ -139,7 +146,8 @@ impl KeyCache {
 }
 
 impl IssuerKeys {
-    async fn request(address: &Url) -> Result<Self, toolwit::Error> {
+    /// Requests the metadata of an issuer, and then its keys.
+    async fn fetch(address: &Url) -> Result<Self, toolwit::Error> {
         let server = AuthorizationServer::discover(address).await?;
         let keys = server.signing_keys().await?;
         Ok(Self {

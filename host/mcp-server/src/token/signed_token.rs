@@ -11,17 +11,17 @@ use super::signing_key::{SignatureAlgorithm, SigningKey};
 /// The maximum length of a token, in bytes.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
 
-/// The accepted types of a token. Some issuers state no type, or `jwt`, which is the type of any token. Other types,
-/// such as the type of a logout token, are refused.
+/// The accepted types of a token. A token without a type is also accepted. Some issuers state `jwt`, the general type of
+/// signed tokens. Other types, such as the type of a logout token, are refused.
 const ACCEPTED_TYPES: [&str; 3] = ["at+jwt", "application/at+jwt", "jwt"];
 
-/// The header of a token. Keys and addresses of keys in it are not read.
+/// The header of a token. Keys and key URLs in the header are ignored, because an attacker could have set them.
 #[derive(Deserialize)]
 struct Header {
     alg: Value,
     typ: Option<String>,
     kid: Option<String>,
-    /// Extensions that a receiver must understand.
+    /// The names of extensions that the receiver must support.
     crit: Option<Value>,
 }
 
@@ -29,11 +29,12 @@ struct Header {
 pub(super) struct SignedToken<'t> {
     /// The algorithm that the token states.
     pub(super) algorithm: SignatureAlgorithm,
-    /// The id of the key.
+    /// The id that the token states for its key.
     pub(super) key_id: Option<String>,
-    /// The text that is signed: header and claims.
+    /// The signed text: the encoded header and the encoded claims.
     message: &'t str,
     signature: Vec<u8>,
+    /// The claims as JSON.
     claims: Vec<u8>,
 }
 
@@ -62,12 +63,8 @@ impl<'t> SignedToken<'t> {
         if header.crit.is_some() {
             return Err("it has extensions that are not supported");
         }
-        let is_type = |stated: &String| {
-            ACCEPTED_TYPES
-                .iter()
-                .any(|accepted| accepted.eq_ignore_ascii_case(stated))
-        };
-        if !header.typ.as_ref().is_none_or(is_type) {
+        let is_accepted_type = |typ: &String| ACCEPTED_TYPES.iter().any(|accepted| accepted.eq_ignore_ascii_case(typ));
+        if !header.typ.as_ref().is_none_or(is_accepted_type) {
             return Err("it is not an access token");
         }
         Ok(Self {
@@ -86,7 +83,7 @@ impl<'t> SignedToken<'t> {
             .map(|stated| stated.iss)
     }
 
-    /// Returns the claims, if `key` has signed them with its own algorithm.
+    /// Returns the claims, if `key` has signed them and the token states the algorithm of the key.
     ///
     /// # Errors
     /// The reason why the token is refused.

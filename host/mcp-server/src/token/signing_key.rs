@@ -8,11 +8,11 @@ use ring::signature::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The number of bytes of a coordinate of P-256, and of a key of Ed25519.
+/// The number of bytes of a P-256 coordinate, and of an Ed25519 key.
 const COORDINATE_BYTES: usize = 32;
 
-/// The first byte of the encoding of a point with both coordinates.
-const UNCOMPRESSED: u8 = 4;
+/// The first byte of the encoding of an elliptic-curve point with both coordinates (SEC 1).
+const UNCOMPRESSED_POINT: u8 = 4;
 
 /// The accepted signature algorithms. `none` and algorithms with a shared secret are not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -24,7 +24,7 @@ pub(super) enum SignatureAlgorithm {
 
 /// A public key. It has one algorithm, which a token cannot change.
 pub(super) struct SigningKey {
-    /// The id that tokens state for the key.
+    /// The id by which tokens name the key.
     pub(super) id: Option<String>,
     material: KeyMaterial,
 }
@@ -35,7 +35,7 @@ enum KeyMaterial {
     Ed25519(Vec<u8>),
 }
 
-/// A key in a key set (RFC 7517).
+/// A key in a JSON Web Key set, under the field names of RFC 7517 and RFC 7518.
 #[derive(Deserialize)]
 struct JsonWebKey {
     kty: String,
@@ -60,19 +60,19 @@ impl SigningKey {
         let can_verify = key
             .key_ops
             .as_ref()
-            .is_none_or(|all| all.iter().any(|operation| operation == "verify"));
+            .is_none_or(|operations| operations.iter().any(|operation| operation == "verify"));
         if !is_for_signatures || !can_verify {
             return None;
         }
-        let bytes = |text: &Option<String>| URL_SAFE_NO_PAD.decode(text.as_deref()?).ok();
-        let coordinate = |text: &Option<String>| bytes(text).filter(|bytes| bytes.len() == COORDINATE_BYTES);
+        let decode = |text: &Option<String>| URL_SAFE_NO_PAD.decode(text.as_deref()?).ok();
+        let coordinate = |text: &Option<String>| decode(text).filter(|bytes| bytes.len() == COORDINATE_BYTES);
         let material = match (key.kty.as_str(), key.crv.as_deref()) {
             ("RSA", _) => KeyMaterial::Rsa {
-                modulus: bytes(&key.n)?,
-                exponent: bytes(&key.e)?,
+                modulus: decode(&key.n)?,
+                exponent: decode(&key.e)?,
             },
             ("EC", Some("P-256")) => {
-                KeyMaterial::P256([vec![UNCOMPRESSED], coordinate(&key.x)?, coordinate(&key.y)?].concat())
+                KeyMaterial::P256([vec![UNCOMPRESSED_POINT], coordinate(&key.x)?, coordinate(&key.y)?].concat())
             }
             ("OKP", Some("Ed25519")) => KeyMaterial::Ed25519(coordinate(&key.x)?),
             _ => return None,
@@ -93,9 +93,9 @@ impl SigningKey {
         }
     }
 
-    /// Returns whether a signature of a message was made with this key.
+    /// Returns whether this key made the signature of a message.
     pub(super) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
-        let verified = match &self.material {
+        let result = match &self.material {
             KeyMaterial::Rsa { modulus, exponent } => {
                 let key = RsaPublicKeyComponents {
                     n: modulus,
@@ -108,7 +108,7 @@ impl SigningKey {
             }
             KeyMaterial::Ed25519(key) => UnparsedPublicKey::new(&ED25519, key).verify(message, signature),
         };
-        verified.is_ok()
+        result.is_ok()
     }
 }
 
@@ -119,11 +119,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_keys_of_accepted_algorithms_are_read() {
+    fn only_keys_that_verify_with_accepted_algorithms_are_parsed() {
         let coordinate = URL_SAFE_NO_PAD.encode([1; COORDINATE_BYTES]);
         let ed25519 = json!({"kty": "OKP", "crv": "Ed25519", "x": coordinate, "kid": "a"});
         assert!(SigningKey::parse(&ed25519).is_some());
-        for (name, value) in [
+        for (field, value) in [
             ("use", json!("enc")),
             ("key_ops", json!(["sign"])),
             ("alg", json!("ES256")),
@@ -133,7 +133,7 @@ mod tests {
             ("kty", json!("oct")),
         ] {
             let mut key = ed25519.clone();
-            key[name] = value;
+            key[field] = value;
             assert!(SigningKey::parse(&key).is_none(), "{key}");
         }
         assert!(SigningKey::parse(&json!({"kty": "oct", "k": "c2VjcmV0"})).is_none());

@@ -8,8 +8,9 @@ use super::signed_token::SignedToken;
 
 /// Checks access tokens for one resource.
 pub(crate) struct TokenVerifier {
-    /// The identifier of this server, which must be the audience of a token.
+    /// The identifier of this server. The audience of a token must contain it.
     resource: String,
+    /// The accepted issuers, with their cached keys.
     issuers: Vec<KeyCache>,
 }
 
@@ -28,16 +29,16 @@ impl TokenVerifier {
         Self { resource, issuers }
     }
 
-    /// Verifies a token for this server, and returns its claims.
+    /// Verifies the signature and the claims of a token, and returns the claims.
     ///
     /// # Errors
     /// The reason why the token is refused.
     pub(crate) async fn verify(&self, text: &str) -> Result<Claims, TokenRefusal> {
         let token = SignedToken::parse(text).map_err(TokenRefusal::Invalid)?;
-        let stated = token.stated_issuer();
-        let stated = stated.ok_or(TokenRefusal::Invalid("its claims are invalid"))?;
-        let issuer = self.issuers.iter().find(|issuer| issuer.is_issuer(&stated));
-        let issuer = issuer.ok_or(TokenRefusal::Invalid("it is of another issuer"))?;
+        let stated_issuer = token.stated_issuer();
+        let stated_issuer = stated_issuer.ok_or(TokenRefusal::Invalid("its claims are invalid"))?;
+        let issuer = self.issuers.iter().find(|issuer| issuer.is_issuer(&stated_issuer));
+        let issuer = issuer.ok_or(TokenRefusal::Invalid("it is from another issuer"))?;
         let keys = issuer.keys_for(&token).await.map_err(|error| match error {
             KeyError::Unknown => TokenRefusal::Invalid("its key is unknown"),
             KeyError::Unavailable => TokenRefusal::Unavailable,

@@ -3,8 +3,8 @@
 use rmcp::model::ToolAnnotations;
 use toolwit::tool::{Effect, EffectClass};
 
-/// Returns the annotations for the effect of a tool. A tool with an unknown effect counts as destructive, which is also
-/// what the protocol assumes.
+/// Returns the annotations for the effect of a tool. An unknown effect has the class [`EffectClass::Write`], so that the
+/// tool is annotated as destructive. A client assumes the same of a tool without annotations.
 pub(crate) fn annotations(effect: Effect) -> ToolAnnotations {
     let annotations = ToolAnnotations::new();
     match effect.class {
@@ -22,21 +22,22 @@ mod tests {
     use toolwit::tool::EffectSource;
 
     #[test]
-    fn only_a_read_is_announced_as_read_only() {
+    fn only_reading_tools_are_annotated_as_read_only() {
         let hints = |class| json!(annotations(Effect::new(class, EffectSource::Sandbox)));
         assert_eq!(hints(EffectClass::Read), json!({"readOnlyHint": true}));
         assert_eq!(
             hints(EffectClass::Idempotent),
             json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": true})
         );
-        let unknown = json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false});
-        assert_eq!(hints(EffectClass::Write), unknown);
+        let write = json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false});
+        assert_eq!(hints(EffectClass::Write), write);
         assert_eq!(
             json!(annotations(Effect::of_untrusted(
                 EffectClass::Write,
                 Some(EffectClass::Read)
             ))),
-            unknown
+            write,
+            "the claim of an untrusted author is not accepted"
         );
     }
 }

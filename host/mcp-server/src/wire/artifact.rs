@@ -16,10 +16,10 @@ const RESOURCE_LINK: &str = "resource_link";
 /// Converts an artifact to content.
 ///
 /// - The kinds `image/…` and `audio/…` are media types. The value is base64, or an object with base64 under `data`.
-/// - `resource` is an object with `uri`, `mime_type` and `text` or base64 under `blob`.
-/// - `resource_link` is an object with `uri`, `name`, `description` and `mime_type`.
-/// - Every other artifact, and an artifact with a value of another form, becomes a resource with its JSON. `number`
-///   makes the URI of this resource unique in the result.
+/// - The value of the kind `resource` is an object with `uri`, `mime_type`, and either `text` or base64 under `blob`.
+/// - The value of the kind `resource_link` is an object with `uri`, `name`, `description` and `mime_type`.
+/// - Every other artifact, and an artifact with a value of another form, becomes a resource whose text is the value as
+///   JSON. `number` makes the URI of this resource unique in the result.
 pub(super) fn content(artifact: &Artifact, number: usize) -> ContentBlock {
     let converted = match artifact.kind.as_str() {
         RESOURCE => resource(&artifact.value).map(ContentBlock::resource),
@@ -27,22 +27,22 @@ pub(super) fn content(artifact: &Artifact, number: usize) -> ContentBlock {
         kind => media(kind, &artifact.value),
     };
     converted.unwrap_or_else(|| {
-        let name: String = artifact.kind.chars().map(uri_character).collect();
-        let contents = ResourceContents::text(artifact.value.to_string(), format!("artifact:{name}/{number}"));
+        let kind_in_uri: String = artifact.kind.chars().map(uri_character).collect();
+        let contents = ResourceContents::text(artifact.value.to_string(), format!("artifact:{kind_in_uri}/{number}"));
         ContentBlock::resource(contents.with_mime_type("application/json"))
     })
 }
 
-/// Returns image or audio content, if the kind is such a media type and the data is base64.
+/// Returns image or audio content, if the kind is a media type of an image or of audio, and the data is base64.
 fn media(kind: &str, value: &Value) -> Option<ContentBlock> {
-    let (class, subtype) = kind.split_once('/')?;
+    let (top_level_type, subtype) = kind.split_once('/')?;
     let is_token = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     if subtype.is_empty() || !subtype.chars().all(is_token) {
         return None;
     }
     let data = value.as_str().or_else(|| value["data"].as_str())?;
     STANDARD.decode(data).ok()?;
-    match class {
+    match top_level_type {
         "image" => Some(ContentBlock::image(data, kind)),
         "audio" => Some(ContentBlock::audio(data, kind)),
         _ => None,
@@ -72,11 +72,13 @@ fn link(value: &Value) -> Option<Resource> {
     Some(resource)
 }
 
+/// Returns the MIME type of a resource. Its key may be spelled in three ways.
 fn mime_type(value: &Value) -> Option<&str> {
     let names = ["mime_type", "mimeType", "mime-type"];
     names.into_iter().find_map(|name| value[name].as_str())
 }
 
+/// Returns a character unchanged if it is allowed in the URI, or else `-`.
 fn uri_character(character: char) -> char {
     match character {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' | ':' | '/' => character,
@@ -91,41 +93,43 @@ mod tests {
 
     use super::*;
 
-    fn converted(kind: &str, value: Value) -> Value {
+    fn convert(kind: &str, value: Value) -> Value {
         serde_json::to_value(content(&Artifact::new(kind, value), 1)).unwrap()
     }
 
     #[test]
     fn images_and_audio_are_content_of_their_media_type() {
         let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
-        assert_eq!(converted("image/png", json!("AAAA")), image);
-        assert_eq!(converted("image/png", json!({"data": "AAAA"})), image);
+        assert_eq!(convert("image/png", json!("AAAA")), image);
+        assert_eq!(convert("image/png", json!({"data": "AAAA"})), image);
         let audio = json!({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"});
-        assert_eq!(converted("audio/wav", json!("AAAA")), audio);
+        assert_eq!(convert("audio/wav", json!("AAAA")), audio);
     }
 
     #[test]
     fn resources_keep_their_uri_and_other_objects_are_json() {
         let contents = json!({"uri": "test://x", "mimeType": "text/plain", "text": "hello"});
-        let given = json!({"uri": "test://x", "mime_type": "text/plain", "text": "hello"});
+        let value = json!({"uri": "test://x", "mime_type": "text/plain", "text": "hello"});
         assert_eq!(
-            converted("resource", given),
+            convert("resource", value),
             json!({"type": "resource", "resource": contents})
         );
         let order = json!({"uri": "artifact:order/1", "mimeType": "application/json", "text": "{\"id\":7}"});
         assert_eq!(
-            converted("order", json!({"id": 7})),
+            convert("order", json!({"id": 7})),
             json!({"type": "resource", "resource": order})
         );
     }
 
     #[test]
-    fn data_that_is_not_base64_is_never_sent_as_an_image() {
-        assert_eq!(converted("image/png", json!("not base64"))["type"], "resource");
-        assert_eq!(converted("image/p n\n", json!("AAAA"))["type"], "resource");
-        assert_eq!(
-            converted("resource", json!({"uri": "x", "blob": "?"}))["type"],
-            "resource"
-        );
+    fn invalid_media_types_and_invalid_base64_are_sent_as_json() {
+        for (kind, value) in [
+            ("image/png", json!("not base64")),
+            ("image/p n\n", json!("AAAA")),
+            ("resource", json!({"uri": "x", "blob": "?"})),
+        ] {
+            let content = convert(kind, value);
+            assert_eq!(content["resource"]["mimeType"], "application/json", "{content}");
+        }
     }
 }

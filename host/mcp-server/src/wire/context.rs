@@ -3,32 +3,35 @@
 use rmcp::model::RequestMetaObject;
 use toolwit::ToolContext;
 
-/// Maximum length of a value of the trace context, in bytes. The specification requires at least 512 for `tracestate`.
+/// Maximum length of a value of the trace context, in bytes. W3C Trace Context requires at least 512 for `tracestate`.
 const TRACE_BYTES_MAX: usize = 1_024;
 
-/// The `_meta` of a request, from which a call receives the trace context.
-pub(crate) struct MetaContext<'m>(pub(crate) &'m RequestMetaObject);
+/// The `_meta` of a request, which can contain a trace context.
+pub(crate) struct TraceMeta<'m>(pub(crate) &'m RequestMetaObject);
 
-impl MetaContext<'_> {
-    /// Returns the trace context: `traceparent`, `tracestate` and `baggage`. A malformed value is left out.
-    /// `tracestate` is also left out if there is no valid `traceparent`.
-    fn trace(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let parent = self.0.get_traceparent().filter(|value| is_traceparent(value));
-        let has_parent = parent.is_some();
-        let state = self
+impl TraceMeta<'_> {
+    /// Returns the values of the trace context: `traceparent`, `tracestate` and `baggage`. Malformed values are left
+    /// out. `tracestate` is also left out if there is no valid `traceparent`.
+    fn values(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let traceparent = self.0.get_traceparent().filter(|value| is_traceparent(value));
+        let has_traceparent = traceparent.is_some();
+        let tracestate = self
             .0
             .get_tracestate()
-            .filter(|value| has_parent && is_header_value(value));
+            .filter(|value| has_traceparent && is_header_value(value));
         let baggage = self.0.get_baggage().filter(|value| is_header_value(value));
-        [("traceparent", parent), ("tracestate", state), ("baggage", baggage)]
-            .into_iter()
-            .filter_map(|(key, value)| Some((key, value?)))
+        let values = [
+            ("traceparent", traceparent),
+            ("tracestate", tracestate),
+            ("baggage", baggage),
+        ];
+        values.into_iter().filter_map(|(key, value)| Some((key, value?)))
     }
 }
 
 /// Returns the context of a call: the values of the principal, and the trace context of the request.
-pub(crate) fn call_context(principal: &ToolContext, meta: &MetaContext<'_>) -> ToolContext {
-    meta.trace()
+pub(crate) fn call_context(principal: &ToolContext, meta: &TraceMeta<'_>) -> ToolContext {
+    meta.values()
         .fold(principal.clone(), |context, (key, value)| context.with(key, value))
 }
 
@@ -54,6 +57,7 @@ fn is_traceparent(value: &str) -> bool {
     }
 }
 
+/// Returns whether a value has only printable ASCII characters, and at most [`TRACE_BYTES_MAX`] bytes.
 fn is_header_value(value: &str) -> bool {
     value.len() <= TRACE_BYTES_MAX && value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
@@ -67,7 +71,7 @@ mod tests {
 
     fn context(meta: serde_json::Value) -> ToolContext {
         let meta: RequestMetaObject = serde_json::from_value(meta).unwrap();
-        call_context(&ToolContext::new().with("tenant", "acme"), &MetaContext(&meta))
+        call_context(&ToolContext::new().with("tenant", "acme"), &TraceMeta(&meta))
     }
 
     #[test]
@@ -81,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_and_other_values_of_the_request_do_not_reach_the_call() {
+    fn malformed_values_and_other_keys_of_the_request_do_not_reach_the_call() {
         let context = context(json!({
             "traceparent": "00-zz-1-1",
             "tracestate": "a=1",

@@ -1,4 +1,4 @@
-//! Errors of the protocol.
+//! Protocol errors, and tool results for failed calls.
 
 use rmcp::ErrorData;
 use rmcp::model::CallToolResult;
@@ -6,22 +6,21 @@ use rmcp::model::CallToolResult;
 use super::result::text_block;
 use toolwit::{Error, ErrorKind};
 
-/// Returns the error for parameters that are invalid.
+/// Returns the protocol error for invalid parameters.
 pub(crate) fn invalid_params(message: impl Into<String>) -> ErrorData {
     ErrorData::invalid_params(message.into(), None)
 }
 
-/// Returns the error for a failure of the server. The cause is logged, and not sent.
-pub(crate) fn internal(error: &Error) -> ErrorData {
+/// Returns the protocol error for a failure of the server. The cause is logged, and not sent to the client.
+pub(crate) fn internal_error(error: &Error) -> ErrorData {
     tracing::error!(%error, "the server failed");
     ErrorData::internal_error("the server failed; its log has the reason", None)
 }
 
-/// Returns the answer to a call that did not run: a protocol error for an unknown tool, otherwise a result that the
-/// model reads.
+/// Converts the error of a call that did not run to a tool result, which the model reads.
 ///
 /// # Errors
-/// If no tool has the name.
+/// The protocol error, if the tool is unknown.
 pub(crate) fn call_error(error: &Error) -> Result<CallToolResult, ErrorData> {
     let text = match &error.suggestion {
         Some(suggestion) => format!("{}; {suggestion}", error.message),

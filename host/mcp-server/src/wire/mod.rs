@@ -11,8 +11,8 @@ mod revision;
 mod tool;
 
 pub(crate) use annotations::annotations;
-pub(crate) use context::{MetaContext, call_context};
-pub(crate) use error::{call_error, internal, invalid_params};
+pub(crate) use context::{TraceMeta, call_context};
+pub(crate) use error::{call_error, internal_error, invalid_params};
 pub(crate) use page::{page_items, tool_page};
 pub(crate) use result::{Notes, call_result};
 pub(crate) use revision::Revision;

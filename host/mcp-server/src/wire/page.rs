@@ -1,4 +1,4 @@
-//! Pages of lists.
+//! Pages of the lists that clients request.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,13 +7,13 @@ use rmcp::model::{ListToolsResult, Tool};
 
 use super::error::invalid_params;
 
-/// Maximum number of items of one page. Few clients show more, and a page stays well below a megabyte.
+/// Maximum number of items of one page. A page of usual items stays well below a megabyte.
 const PAGE_ITEMS_MAX: usize = 200;
 
-/// The number of bytes of a list's digest in a cursor.
+/// The length of the list's digest in a cursor, in bytes.
 const DIGEST_BYTES: usize = 16;
 
-/// Returns the page of a list of tools at a cursor.
+/// Returns the page of a list of tools that begins at a cursor.
 ///
 /// # Errors
 /// As [`page_items`].
@@ -24,11 +24,11 @@ pub(crate) fn tool_page(tools: Vec<Tool>, cursor: Option<&str>) -> Result<ListTo
     Ok(result)
 }
 
-/// Returns the page of items at a cursor, and the cursor of the next page. A cursor holds the digest of the names of
-/// its list, so that all pages come from one list.
+/// Returns the page of items that begins at a cursor, and the cursor of the next page. `name` returns the name or URI of
+/// an item. A cursor contains the digest of these names, so that a client never combines pages of different lists.
 ///
 /// # Errors
-/// If the cursor was not issued by the server, or the list has changed.
+/// If the cursor is invalid, or the list has changed since the cursor was issued.
 pub(crate) fn page_items<T>(
     mut items: Vec<T>,
     name: impl Fn(&T) -> &str,
@@ -93,32 +93,32 @@ mod tests {
 
     #[test]
     fn each_tool_is_on_exactly_one_page() {
-        let listed = tools(2 * PAGE_ITEMS_MAX + 1);
-        let mut seen = Vec::new();
+        let all_tools = tools(2 * PAGE_ITEMS_MAX + 1);
+        let mut paged_tools = Vec::new();
         let mut cursor = None;
         loop {
-            let result = tool_page(listed.clone(), cursor.as_deref()).unwrap();
-            seen.extend(result.tools);
+            let result = tool_page(all_tools.clone(), cursor.as_deref()).unwrap();
+            paged_tools.extend(result.tools);
             cursor = result.next_cursor;
             if cursor.is_none() {
                 break;
             }
         }
-        assert_eq!(seen, listed);
+        assert_eq!(paged_tools, all_tools);
         assert_eq!(tool_page(tools(PAGE_ITEMS_MAX), None).unwrap().next_cursor, None);
     }
 
     // attack: G8
     #[test]
-    fn foreign_cursors_and_cursors_of_an_earlier_list_are_refused() {
+    fn invalid_cursors_and_cursors_of_an_earlier_list_are_refused() {
         let cursor = tool_page(tools(PAGE_ITEMS_MAX + 1), None).unwrap().next_cursor.unwrap();
-        let refused =
+        let error_message =
             |cursor: &str, count: usize| tool_page(tools(count), Some(cursor)).unwrap_err().message.to_string();
-        assert!(refused(&cursor, PAGE_ITEMS_MAX + 2).contains("changed"));
+        assert!(error_message(&cursor, PAGE_ITEMS_MAX + 2).contains("changed"));
         for garbage in ["", "x", "../../etc/passwd", "\u{0}", &"A".repeat(100_000)] {
-            assert!(refused(garbage, 3).contains("invalid"));
+            assert!(error_message(garbage, 3).contains("invalid"));
         }
-        let beyond = format_cursor(digest_of(tools(3).iter().map(|tool| &*tool.name)), 4);
-        assert!(refused(&beyond, 3).contains("invalid"));
+        let beyond_end = format_cursor(digest_of(tools(3).iter().map(|tool| &*tool.name)), 4);
+        assert!(error_message(&beyond_end, 3).contains("invalid"));
     }
 }

@@ -4,19 +4,22 @@ use rmcp::model::{Annotations, CallToolResult, ContentBlock, Role, TextContent};
 use serde_json::{Value, json};
 
 use super::artifact;
-use super::tool::{RESULT, ResultShape};
+use super::tool::{RESULT_PROPERTY, ResultShape};
 use toolwit::ToolResult;
 
 /// Messages to the user that a tool sent during a call.
 pub(crate) type Notes = Vec<String>;
 
-/// Converts a result. Its text for the user, and the messages that the tool sent, are content with the audience `user`.
+/// Converts a result. `notes` and the result's text for the user become content with the audience `user`.
 pub(crate) fn call_result(result: &ToolResult, shape: ResultShape, notes: Notes) -> CallToolResult {
     let text = result.content();
-    let user_text = result.user_text().filter(|shown| *shown != text).map(str::to_owned);
-    let has_other_content = !result.artifacts.is_empty();
+    let user_text = result
+        .user_text()
+        .filter(|user_text| *user_text != text)
+        .map(str::to_owned);
+    let has_artifacts = !result.artifacts.is_empty();
     let mut content = Vec::with_capacity(1 + notes.len() + result.artifacts.len());
-    if !text.is_empty() || !has_other_content {
+    if !text.is_empty() || !has_artifacts {
         content.push(text_block(text));
     }
     content.extend(notes.into_iter().chain(user_text).map(user_block));
@@ -30,13 +33,13 @@ pub(crate) fn call_result(result: &ToolResult, shape: ResultShape, notes: Notes)
     converted
 }
 
-/// Returns the structured content. It fits the output schema of the tool, if the client received one.
+/// Returns the structured content of a result, in the form that the output schema for the client requires.
 fn structured_content(result: &ToolResult, shape: ResultShape) -> Option<Value> {
     let value = result.value.clone();
     match shape {
         ResultShape::Untyped => value.filter(Value::is_object),
         ResultShape::Plain => value,
-        ResultShape::Wrapped => value.map(|value| json!({RESULT: value})),
+        ResultShape::Wrapped => value.map(|value| json!({RESULT_PROPERTY: value})),
     }
 }
 
@@ -55,42 +58,42 @@ mod tests {
     use super::*;
     use toolwit::Artifact;
 
-    fn converted(result: &ToolResult, shape: ResultShape) -> Value {
+    fn convert(result: &ToolResult, shape: ResultShape) -> Value {
         serde_json::to_value(call_result(result, shape, Vec::new())).unwrap()
     }
 
     #[test]
-    fn structured_content_is_sent_next_to_its_text() {
-        let sent = converted(&ToolResult::value(json!({"sum": 3})), ResultShape::Plain);
+    fn structured_content_is_sent_in_addition_to_its_text() {
+        let sent = convert(&ToolResult::value(json!({"sum": 3})), ResultShape::Plain);
         assert_eq!(sent["structuredContent"], json!({"sum": 3}));
         assert_eq!(sent["content"], json!([{"type": "text", "text": "{\"sum\":3}"}]));
-        let wrapped = converted(&ToolResult::value(json!([1, 2])), ResultShape::Wrapped);
+        let wrapped = convert(&ToolResult::value(json!([1, 2])), ResultShape::Wrapped);
         assert_eq!(wrapped["structuredContent"], json!({"result": [1, 2]}));
         assert_eq!(wrapped["content"][0]["text"], "[1,2]");
     }
 
     #[test]
     fn an_error_has_no_structured_content() {
-        let mut failed = ToolResult::value(json!({"reason": "full"}));
-        failed.status = toolwit::tool::ToolStatus::Error;
-        let sent = converted(&failed, ResultShape::Plain);
+        let mut error = ToolResult::value(json!({"reason": "full"}));
+        error.status = toolwit::tool::ToolStatus::Error;
+        let sent = convert(&error, ResultShape::Plain);
         assert_eq!(sent["isError"], true);
         assert_eq!(sent.get("structuredContent"), None);
     }
 
     #[test]
-    fn messages_to_the_user_are_marked_as_such() {
+    fn messages_to_the_user_have_the_audience_user() {
         let result = ToolResult::text("placed").with_user_text("Thank you!");
         let sent = serde_json::to_value(call_result(&result, ResultShape::Untyped, vec!["Sent.".to_owned()])).unwrap();
-        let user = |text: &str| json!({"type": "text", "text": text, "annotations": {"audience": ["user"]}});
-        let expected = json!([{"type": "text", "text": "placed"}, user("Sent."), user("Thank you!")]);
+        let user_content = |text: &str| json!({"type": "text", "text": text, "annotations": {"audience": ["user"]}});
+        let expected = json!([{"type": "text", "text": "placed"}, user_content("Sent."), user_content("Thank you!")]);
         assert_eq!(sent["content"], expected);
     }
 
     #[test]
-    fn a_picture_without_text_is_the_only_content() {
-        let picture = ToolResult::text("").with_artifact(Artifact::new("image/png", json!("AAAA")));
-        let sent = converted(&picture, ResultShape::Untyped);
+    fn an_image_without_text_is_the_only_content() {
+        let image = ToolResult::text("").with_artifact(Artifact::new("image/png", json!("AAAA")));
+        let sent = convert(&image, ResultShape::Untyped);
         assert_eq!(sent["content"].as_array().map(Vec::len), Some(1));
         assert_eq!(sent["content"][0]["type"], "image");
     }

@@ -14,7 +14,7 @@ pub(crate) enum Revision {
 }
 
 impl Revision {
-    /// Returns the kind of revision that a request uses. A request of 2026-07-28 or later declares its version.
+    /// Returns the kind of revision that a request uses. From 2026-07-28, each request declares its version.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         let declared = context.meta.protocol_version();
         match declared {

@@ -1,4 +1,4 @@
-//! Definitions of tools.
+//! Converts tool definitions.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::revision::Revision;
 use toolwit::ToolDefinition;
 
-/// The property that holds the result's value, if the client expects an object and the value is not an object.
-pub(crate) const RESULT: &str = "result";
+/// The property that contains a result's value, if the client expects an object and the value is not an object.
+pub(super) const RESULT_PROPERTY: &str = "result";
 
 /// The form of the structured content of a tool's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +18,12 @@ pub(crate) enum ResultShape {
     Untyped,
     /// The value itself.
     Plain,
-    /// An object with the value under [`RESULT`].
+    /// An object with the value under [`RESULT_PROPERTY`].
     Wrapped,
 }
 
-/// Returns the form of a tool's structured content. Up to 2025-11-25 it must be an object.
+/// Returns the form of the structured content of a tool's results. Up to revision 2025-11-25, the content must be an
+/// object.
 pub(crate) fn result_shape(definition: &ToolDefinition, revision: Revision) -> ResultShape {
     let Some(schema) = &definition.output_schema else {
         return ResultShape::Untyped;
@@ -38,10 +39,10 @@ pub(crate) fn result_shape(definition: &ToolDefinition, revision: Revision) -> R
     }
 }
 
-/// Returns the definition of a tool as a client reads it.
+/// Converts the definition of a tool for a client that uses `revision`.
 pub(crate) fn tool(name: &str, definition: &ToolDefinition, revision: Revision) -> Tool {
-    let input = object(&definition.input_schema).unwrap_or_else(|| Arc::new(empty_input()));
-    let tool = Tool::new(name.to_owned(), definition.description.clone(), input);
+    let input_schema = object(&definition.input_schema).unwrap_or_else(|| Arc::new(any_object()));
+    let tool = Tool::new(name.to_owned(), definition.description.clone(), input_schema);
     match (result_shape(definition, revision), &definition.output_schema) {
         (ResultShape::Plain, Some(schema)) => match object(schema) {
             Some(schema) => tool.with_raw_output_schema(schema),
@@ -56,18 +57,19 @@ fn object(schema: &Value) -> Option<Arc<JsonObject>> {
     schema.as_object().cloned().map(Arc::new)
 }
 
-fn empty_input() -> JsonObject {
+/// Returns the schema of any object.
+fn any_object() -> JsonObject {
     let mut schema = JsonObject::new();
     schema.insert("type".to_owned(), json!("object"));
     schema
 }
 
-/// Returns the schema of an object whose field [`RESULT`] has the given schema.
+/// Returns the schema of an object whose property [`RESULT_PROPERTY`] has the given schema.
 fn wrapper_schema(schema: &Value) -> JsonObject {
     let mut outer = JsonObject::new();
     outer.insert("type".to_owned(), json!("object"));
-    outer.insert("properties".to_owned(), json!({RESULT: schema}));
-    outer.insert("required".to_owned(), json!([RESULT]));
+    outer.insert("properties".to_owned(), json!({RESULT_PROPERTY: schema}));
+    outer.insert("required".to_owned(), json!([RESULT_PROPERTY]));
     outer
 }
 
@@ -86,15 +88,15 @@ mod tests {
     use super::*;
     use toolwit::tool::ToolId;
 
-    fn definition(output: Value) -> ToolDefinition {
-        let input = json!({"type": "object", "properties": {}});
-        ToolDefinition::new(ToolId::native("x"), "x", "Does x.", input).with_output_schema(output)
+    fn definition(output_schema: Value) -> ToolDefinition {
+        let input_schema = json!({"type": "object", "properties": {}});
+        ToolDefinition::new(ToolId::native("x"), "x", "Does x.", input_schema).with_output_schema(output_schema)
     }
 
     #[test]
-    fn results_that_are_not_objects_are_wrapped_only_for_older_clients() {
+    fn results_that_are_not_objects_are_wrapped_only_in_sessions() {
         let list = definition(json!({"type": "array", "items": {"type": "string"}}));
-        let older = tool("x", &list, Revision::Session)
+        let session_schema = tool("x", &list, Revision::Session)
             .output_schema
             .map(|schema| json!(*schema));
         let expected = json!({
@@ -102,11 +104,11 @@ mod tests {
             "properties": {"result": {"type": "array", "items": {"type": "string"}}},
             "required": ["result"],
         });
-        assert_eq!(older, Some(expected));
-        let newer = tool("x", &list, Revision::Stateless)
+        assert_eq!(session_schema, Some(expected));
+        let stateless_schema = tool("x", &list, Revision::Stateless)
             .output_schema
             .map(|schema| json!(*schema));
-        assert_eq!(newer, list.output_schema.as_deref().cloned());
+        assert_eq!(stateless_schema, list.output_schema.as_deref().cloned());
     }
 
     #[test]

@@ -15,7 +15,7 @@ async fn slow(seconds: u64) -> McpServer {
     let schema = json!({"type": "object", "properties": {}});
     let slow = NativeTool::new("slow", "Takes its time.", schema, move |_, context| async move {
         tokio::select! {
-            () = context.cancel().cancelled() => Ok(ToolResult::text("cancelled")),
+            () = context.cancel_token().cancelled() => Ok(ToolResult::text("cancelled")),
             () = tokio::time::sleep(Duration::from_secs(seconds)) => Ok(ToolResult::text("done")),
         }
     });

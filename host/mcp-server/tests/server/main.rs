@@ -52,7 +52,7 @@ fn tools() -> Vec<Arc<dyn Tool>> {
         "Waits until it is cancelled.",
         object(),
         |_, context| async move {
-            context.cancel().cancelled().await;
+            context.cancel_token().cancelled().await;
             Ok(ToolResult::text("stopped"))
         },
     );

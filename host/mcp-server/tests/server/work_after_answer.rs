@@ -55,7 +55,7 @@ async fn leaving(returns: oneshot::Receiver<()>) -> (McpServer, mpsc::UnboundedR
             steps.send(Step::Returned).unwrap();
             tokio::select! {
                 _ = returns => {}
-                () = context.cancel().cancelled() => {}
+                () = context.cancel_token().cancelled() => {}
             }
             Ok(ToolResult::text("left"))
         }

@@ -1,10 +1,10 @@
-//! Requests of the messages API.
+//! Requests in the format of the messages API.
 
 use serde_json::{Map, Value, json};
 
 use super::history::{mark_cached, messages, system_blocks};
 use super::reader::MessageReader;
-use super::reasoning::{Reasoning, constrains_answers};
+use super::reasoning::{ReasoningFields, accepts_answer_schema};
 use crate::client::{ApiProfile, Dialect, default_max_tokens};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::{SchemaSubset, closed_schema};
@@ -48,50 +48,52 @@ impl Dialect for Messages {
             .max_tokens
             .unwrap_or_else(|| default_max_tokens(options.reasoning_effort));
         set("max_tokens", json!(max_tokens));
-        // Tools come first in the provider's prompt, then the system prompt, then the messages.
+        // The fields are in the order of the provider's prompt: tools, system prompt, messages.
         if !request.tools.is_empty() {
-            set("tools", tools(&request));
-            let choice = match options.tool_choice {
+            set("tools", tool_declarations(&request));
+            let tool_choice = match options.tool_choice {
                 ToolChoice::Auto => None,
                 ToolChoice::None => Some("none"),
                 ToolChoice::Required => Some("any"),
             };
-            if let Some(kind) = choice {
-                set("tool_choice", json!({"type": kind}));
+            if let Some(tool_choice) = tool_choice {
+                set("tool_choice", json!({"type": tool_choice}));
             }
         }
         let mut system = system_blocks(request.messages);
-        if let Some(last) = system.last_mut() {
-            mark_cached(last);
+        if let Some(last_block) = system.last_mut() {
+            mark_cached(last_block);
             set("system", json!(system));
         }
         let mut messages = messages(request.messages, issuer);
-        let last = messages
+        let last_block = messages
             .last_mut()
             .and_then(|message| message["content"].as_array_mut()?.last_mut());
-        if let Some(last) = last {
-            mark_cached(last);
+        if let Some(last_block) = last_block {
+            mark_cached(last_block);
         }
         set("messages", json!(messages));
-        let reasoning = Reasoning::of(model, options, max_tokens);
+        let reasoning = ReasoningFields::new(model, options, max_tokens);
         // With thinking, the API refuses any temperature except its default.
-        if let Some(temperature) = options.temperature.filter(|_| !reasoning.is_thinking()) {
+        if let Some(temperature) = options.temperature.filter(|_| !reasoning.has_thinking()) {
             set("temperature", json!(temperature));
         }
         if let Some(thinking) = reasoning.thinking {
             set("thinking", thinking);
         }
-        let answer_schema = options.answer_schema.as_ref().filter(|_| constrains_answers(model));
-        let answer_schema = answer_schema.and_then(closed_schema);
-        let mut config = Map::new();
+        let answer_schema = options.answer_schema.as_ref();
+        let answer_schema = answer_schema
+            .filter(|_| accepts_answer_schema(model))
+            .and_then(closed_schema);
+        let mut output_config = Map::new();
         if let Some(effort) = reasoning.effort {
-            config.insert("effort".to_owned(), json!(effort));
+            output_config.insert("effort".to_owned(), json!(effort));
         }
         if let Some(schema) = answer_schema {
-            config.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
+            output_config.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
         }
-        if !config.is_empty() {
-            set("output_config", Value::Object(config));
+        if !output_config.is_empty() {
+            set("output_config", Value::Object(output_config));
         }
         set("stream", json!(mode == ResponseMode::Streaming));
         Value::Object(body)
@@ -102,21 +104,22 @@ impl Dialect for Messages {
     }
 }
 
-/// Returns the tools. The model finds deferred tools with the provider's own search tool, which is never deferred.
-fn tools(request: &ChatRequest<'_>) -> Value {
+/// Returns the tools in the format of the API. With [`Delivery::Native`], all of them are deferred: the provider adds a
+/// tool to the prompt when the model finds the tool with the provider's search tool. The search tool is not deferred.
+fn tool_declarations(request: &ChatRequest<'_>) -> Value {
     if request.delivery != Delivery::Native {
         return request.tools.iter().map(tool_declaration).collect();
     }
-    let search = json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"});
-    let deferred = request.tools.iter().map(|declared| {
+    let search_tool = json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"});
+    let deferred_tools = request.tools.iter().map(|declared| {
         let mut tool = tool_declaration(declared);
         tool["defer_loading"] = json!(true);
-        // Only the model may call the tool. A program at the provider would combine calls and results where the host
-        // cannot see them.
+        // Only the model may call the tool. If a program that runs at the provider called it, the program could combine
+        // calls and results where the host cannot see them.
         tool["allowed_callers"] = json!(["direct"]);
         tool
     });
-    std::iter::once(search).chain(deferred).collect()
+    std::iter::once(search_tool).chain(deferred_tools).collect()
 }
 
 /// Returns a tool in the format of the API.

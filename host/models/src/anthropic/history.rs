@@ -1,6 +1,6 @@
 //! The history in the format of the messages API.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::client::{CallIdForm, MessagePart, message_parts};
 use toolwit_core::{Message, Role};
@@ -14,8 +14,8 @@ pub(super) fn system_blocks(messages: &[Message]) -> Vec<Value> {
     texts.map(|text| json!({"type": "text", "text": text})).collect()
 }
 
-/// Marks a block as the end of the prompt that the provider caches. Only texts and results can be marked; other blocks
-/// stay unchanged.
+/// Marks a block as the end of the part of the prompt that the provider caches. Only texts and results are marked. Other
+/// blocks stay unchanged.
 pub(super) fn mark_cached(block: &mut Value) {
     let is_markable = ["text", "tool_result"].iter().any(|kind| block["type"] == *kind);
     if is_markable {
@@ -23,8 +23,8 @@ pub(super) fn mark_cached(block: &mut Value) {
     }
 }
 
-/// Returns the messages without system prompts. Consecutive messages of one role are joined: the API requires the
-/// results of all calls of a response in the next message, together with a text of the user that follows them.
+/// Returns the messages without system prompts. Consecutive messages of one role are joined: the API requires that one
+/// message contains the results of all calls of a response, and the text of the user that follows the results.
 pub(super) fn messages(messages: &[Message], issuer: &str) -> Vec<Value> {
     let mut wire_messages: Vec<Value> = Vec::new();
     for message in messages {
@@ -46,13 +46,13 @@ pub(super) fn messages(messages: &[Message], issuer: &str) -> Vec<Value> {
                 ..
             } => ("user", vec![result_block(tool_call_id, content, *is_error)]),
         };
-        append(&mut wire_messages, role, blocks);
+        append_blocks(&mut wire_messages, role, blocks);
     }
     wire_messages
 }
 
-/// Appends blocks to the last message if it has this role, or else as a new message.
-fn append(wire_messages: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
+/// Appends blocks to the last message if this message has the role, or else as a new message.
+fn append_blocks(wire_messages: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
     if blocks.is_empty() {
         return;
     }
@@ -77,7 +77,8 @@ fn part_block(part: MessagePart<'_>) -> Option<Value> {
             "type": "tool_use",
             "id": CallIdForm::Word.apply_to(&call.id),
             "name": call.name,
-            "input": serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({})),
+            // The API refuses an input that is not an object.
+            "input": serde_json::from_str::<Map<String, Value>>(&call.arguments).unwrap_or_default(),
         })),
     }
 }

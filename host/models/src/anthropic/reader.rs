@@ -1,4 +1,4 @@
-//! Responses of the messages API.
+//! Responses in the format of the messages API.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,9 @@ use toolwit_agent::model::{FinishReason, TokenUsage};
 #[derive(Debug, Default)]
 pub struct MessageReader {
     open_blocks: HashMap<u64, OpenBlock>,
+    /// The number of calls so far.
     call_count: u64,
-    counts: TokenCounts,
+    token_counts: TokenCounts,
 }
 
 /// A block whose end has not arrived.
@@ -28,19 +29,20 @@ enum OpenBlock {
 
 #[derive(Debug)]
 struct OpenCall {
-    /// The number of the call in the response. The index of its block is not used, because it can occur again after a
-    /// second start of the message.
+    /// The number of the call in the response, which becomes [`CallPiece::index`]. The index of the block is not used,
+    /// because another block can have the same index after a second start of the message.
     number: u64,
-    /// The arguments at the start of the block. They are used if no pieces follow.
+    /// The arguments in the start of the block. They are used if no pieces of arguments follow.
     input: Value,
+    /// Whether pieces of the arguments have arrived.
     has_pieces: bool,
 }
 
-/// A block that is sent back unchanged.
+/// A block that later requests contain unchanged, such as a thinking block.
 #[derive(Debug)]
 struct OpaqueBlock {
     data: Value,
-    /// The input of a tool that the provider runs, joined from its pieces.
+    /// The input of a tool that the provider runs: the pieces of its JSON so far.
     input: String,
     /// The position in the response; see [`ResponseAssembly::position`].
     position: (usize, usize),
@@ -74,7 +76,7 @@ impl ResponseReader for MessageReader {
                 read_stop_reason(&event["delta"], response);
             }
             "message_stop" => return Ok(ReaderState::Done),
-            "error" => return Err(ProviderError::of(event).into_failure(200, None)),
+            "error" => return Err(ProviderError::from_json(event).into_failure(200, None)),
             _ => {}
         }
         Ok(ReaderState::Open)
@@ -103,7 +105,7 @@ impl MessageReader {
         response: &mut ResponseAssembly<'_>,
     ) -> Result<(), AttemptFailure> {
         response.reserve(size_of::<OpenBlock>())?;
-        let open = match block.text("type") {
+        let open_block = match block.text("type") {
             "" => return Ok(()),
             "text" => {
                 response.push_text(block.text("text"))?;
@@ -133,7 +135,7 @@ impl MessageReader {
                 })
             }
         };
-        self.open_blocks.insert(index, open);
+        self.open_blocks.insert(index, open_block);
         Ok(())
     }
 
@@ -169,8 +171,8 @@ impl MessageReader {
     /// Reads the end of a block.
     fn end_block(&mut self, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         match self.open_blocks.remove(&index) {
-            // An empty input at the start of a block is ignored: the arguments came in pieces, or the call has none.
-            Some(OpenBlock::Call(call)) if !call.has_pieces && !has_no_fields(&call.input) => {
+            // An input without fields is not used: either the arguments arrived in pieces, or the call has no arguments.
+            Some(OpenBlock::Call(call)) if !call.has_pieces && has_fields(&call.input) => {
                 response.push_call(CallPiece {
                     index: Some(call.number),
                     arguments: Some(&call.input),
@@ -188,9 +190,9 @@ impl MessageReader {
         }
     }
 
-    /// Updates those token counts that a response or an event contains.
+    /// Updates the token counts that `usage` contains. The other counts stay unchanged.
     fn update_usage(&mut self, usage: &Value, response: &mut ResponseAssembly<'_>) {
-        let counts = &mut self.counts;
+        let counts = &mut self.token_counts;
         let fields = [
             ("/input_tokens", &mut counts.input),
             ("/cache_read_input_tokens", &mut counts.cache_read),
@@ -209,7 +211,7 @@ impl MessageReader {
 }
 
 impl OpaqueBlock {
-    /// Adds a piece: texts are appended to the fields of the same name, JSON to the input.
+    /// Adds a piece: `partial_json` is appended to the input, other texts to the fields of the same name.
     fn push(&mut self, delta: &Value) {
         let Value::Object(pieces) = delta else {
             return;
@@ -226,7 +228,7 @@ impl OpaqueBlock {
         }
     }
 
-    /// Returns the data of the block, or `None` for a thinking block without its signature, which the API would refuse.
+    /// Returns the complete block, or `None` for a thinking block without a signature, which the API would refuse.
     fn finish(mut self) -> Option<Value> {
         if let Ok(input) = serde_json::from_str::<Value>(&self.input) {
             self.data["input"] = input;
@@ -236,8 +238,8 @@ impl OpaqueBlock {
     }
 }
 
-fn has_no_fields(input: &Value) -> bool {
-    input.as_object().is_none_or(serde_json::Map::is_empty)
+fn has_fields(input: &Value) -> bool {
+    input.as_object().is_some_and(|fields| !fields.is_empty())
 }
 
 /// Reads the reason why the model stopped, if there is one.
@@ -246,12 +248,12 @@ fn read_stop_reason(message: &Value, response: &mut ResponseAssembly<'_>) {
     if reason.is_empty() {
         return;
     }
-    let finish = match reason {
+    let finish_reason = match reason {
         "end_turn" | "stop_sequence" | "tool_use" => None,
         "max_tokens" | "model_context_window_exceeded" => Some(FinishReason::Length),
         "refusal" => Some(FinishReason::Refusal),
         "pause_turn" => Some(FinishReason::Paused),
         other => Some(FinishReason::Other(other.to_owned())),
     };
-    response.stop(reason, finish);
+    response.set_stop_reason(reason, finish_reason);
 }

@@ -1,11 +1,12 @@
-//! Thinking and effort, which differ between generations of models.
+//! The request fields for thinking and effort, which differ between generations of models.
 
 use serde_json::{Value, json};
 
 use toolwit_agent::model::{ChatOptions, ReasoningEffort, ToolChoice};
 
-/// Substrings of the names of models that think within a budget of tokens. Later models choose the amount of thinking
-/// themselves, guided by an effort.
+/// Substrings of the names of models that think within a budget of tokens. Later models receive an effort and choose the
+/// amount of thinking themselves. `opus-4-2` and `sonnet-4-2` match names with a date, such as
+/// `claude-opus-4-20250514`.
 const BUDGET_MODELS: [&str; 9] = [
     "claude-3",
     "haiku-4-5",
@@ -19,7 +20,7 @@ const BUDGET_MODELS: [&str; 9] = [
 ];
 
 /// Substrings of the names of models that refuse a schema for the answer.
-const UNCONSTRAINED_MODELS: [&str; 6] = [
+const MODELS_WITHOUT_SCHEMA: [&str; 6] = [
     "claude-3",
     "claude-2",
     "opus-4-0",
@@ -28,19 +29,19 @@ const UNCONSTRAINED_MODELS: [&str; 6] = [
     "sonnet-4-2",
 ];
 
-/// The smallest budget that the API accepts.
+/// The smallest budget for thinking that the API accepts, in tokens.
 const BUDGET_MIN: u32 = 1_024;
 
 /// The values of the fields of a request that control reasoning; `None` for a field that is not sent.
 #[derive(Debug, Default)]
-pub(super) struct Reasoning {
+pub(super) struct ReasoningFields {
     pub(super) thinking: Option<Value>,
     pub(super) effort: Option<&'static str>,
 }
 
-impl Reasoning {
-    /// Returns the fields for a model. No field is sent if the options have no effort.
-    pub(super) fn of(model: &str, options: &ChatOptions, max_tokens: u32) -> Self {
+impl ReasoningFields {
+    /// Returns the fields for a model. No field is sent if the options have no reasoning effort.
+    pub(super) fn new(model: &str, options: &ChatOptions, max_tokens: u32) -> Self {
         let Some(effort) = options.reasoning_effort else {
             return Self::default();
         };
@@ -62,7 +63,7 @@ impl Reasoning {
         }
     }
 
-    pub(super) fn is_thinking(&self) -> bool {
+    pub(super) fn has_thinking(&self) -> bool {
         self.thinking.is_some()
     }
 }
@@ -82,6 +83,6 @@ fn thinking_budget(effort: ReasoningEffort, max_tokens: u32) -> Option<u32> {
 }
 
 /// Returns whether the model accepts a schema for the answer.
-pub(super) fn constrains_answers(model: &str) -> bool {
-    !UNCONSTRAINED_MODELS.iter().any(|name| model.contains(name))
+pub(super) fn accepts_answer_schema(model: &str) -> bool {
+    !MODELS_WITHOUT_SCHEMA.iter().any(|name| model.contains(name))
 }

@@ -68,7 +68,7 @@ fn events() -> Vec<Value> {
     events
 }
 
-fn parse(events: &[Value]) -> Result<ChatResponse, AttemptFailure> {
+fn read_events(events: &[Value]) -> Result<ChatResponse, AttemptFailure> {
     read::<Messages>(stream(events))
 }
 
@@ -100,8 +100,8 @@ fn assert_complete(response: &ChatResponse) {
 
 // attack: F10, accept: 10
 #[test]
-fn a_stream_and_a_complete_response_give_the_same() {
-    assert_complete(&parse(&events()).unwrap());
+fn a_stream_and_a_document_are_read_as_the_same_response() {
+    assert_complete(&read_events(&events()).unwrap());
     let document = json!({"type": "message", "stop_reason": "tool_use", "content": [
         {"type": "thinking", "thinking": "Let me see.", "signature": "c2ln"},
         {"type": "text", "text": "I löök."},
@@ -114,16 +114,20 @@ fn a_stream_and_a_complete_response_give_the_same() {
 }
 
 #[test]
-fn thinking_without_a_signature_is_shown_and_not_sent_back() {
+fn thinking_without_a_signature_is_reasoning_and_not_sent_back() {
     let mut events = vec![
         start(0, json!({"type": "thinking", "thinking": "Hm."})),
         stop(0),
         start(1, json!({"type": "thinking", "thinking": " So.", "signature": "x"})),
     ];
     events.extend(message_end("end_turn"));
-    let response = parse(&events).unwrap();
+    let response = read_events(&events).unwrap();
     assert_eq!(response.reasoning, "Hm. So.");
-    assert_eq!(response.blocks, [], "a block without its end is not complete either");
+    assert_eq!(
+        response.blocks,
+        [],
+        "neither a block without a signature nor a block without an end is sent back"
+    );
 }
 
 // attack: F6
@@ -157,19 +161,19 @@ fn a_second_start_of_the_message_continues_it() {
     };
     let mut events = vec![message_start(), call("a"), stop(0), message_start(), call("b"), stop(0)];
     events.extend(message_end("tool_use"));
-    let calls = parse(&events).unwrap().tool_calls;
+    let calls = read_events(&events).unwrap().tool_calls;
     let calls: Vec<_> = calls.iter().map(|call| (&*call.id, &*call.arguments)).collect();
     assert_eq!(calls, [("a", "{\"n\":1}"), ("b", "{\"n\":1}")]);
 }
 
 // attack: F5
 #[test]
-fn an_error_in_a_stream_is_the_error_of_the_response() {
+fn a_stream_with_an_error_or_without_an_end_fails() {
     let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
-    let failure = parse(&[message_start(), overloaded]).unwrap_err();
+    let failure = read_events(&[message_start(), overloaded]).unwrap_err();
     assert!(matches!(failure, AttemptFailure::Transient { .. }), "{failure:?}");
-    let cut = parse(&events()[..12]).unwrap_err();
-    assert_eq!(cut, AttemptFailure::interrupted());
+    let interrupted = read_events(&events()[..12]).unwrap_err();
+    assert_eq!(interrupted, AttemptFailure::interrupted());
 }
 
 // attack: F1
@@ -180,7 +184,7 @@ fn a_truncated_call_keeps_its_arguments_incomplete() {
         delta(0, json!({"type": "input_json_delta", "partial_json": "{\"at"})),
     ];
     events.extend(message_end("max_tokens"));
-    let response = parse(&events).unwrap();
+    let response = read_events(&events).unwrap();
     assert_eq!(
         (&*response.tool_calls[0].arguments, response.finish),
         ("{\"at", FinishReason::Length)
@@ -190,21 +194,27 @@ fn a_truncated_call_keeps_its_arguments_incomplete() {
         stop(0),
     ];
     before_arguments.extend(message_end("max_tokens"));
-    assert_eq!(parse(&before_arguments).unwrap().tool_calls[0].arguments, "");
+    assert_eq!(read_events(&before_arguments).unwrap().tool_calls[0].arguments, "");
 }
 
 // attack: F2
 #[test]
 fn an_empty_turn_a_refusal_and_a_call_without_arguments_are_read() {
-    assert_eq!(parse(&message_end("end_turn")).unwrap().content, "");
-    assert_eq!(parse(&message_end("refusal")).unwrap().finish, FinishReason::Refusal);
-    assert_eq!(parse(&message_end("pause_turn")).unwrap().finish, FinishReason::Paused);
+    assert_eq!(read_events(&message_end("end_turn")).unwrap().content, "");
+    assert_eq!(
+        read_events(&message_end("refusal")).unwrap().finish,
+        FinishReason::Refusal
+    );
+    assert_eq!(
+        read_events(&message_end("pause_turn")).unwrap().finish,
+        FinishReason::Paused
+    );
     let mut events = vec![
         start(0, json!({"type": "tool_use", "id": "a", "name": "f", "input": {}})),
         stop(0),
     ];
     events.extend(message_end("tool_use"));
-    assert_eq!(parse(&events).unwrap().tool_calls[0].arguments, "{}");
+    assert_eq!(read_events(&events).unwrap().tool_calls[0].arguments, "{}");
 }
 
 fn body(messages: &[Message], tools: &[DeclaredTool], options: &ChatOptions) -> Value {
@@ -215,16 +225,23 @@ fn body(messages: &[Message], tools: &[DeclaredTool], options: &ChatOptions) -> 
 
 // accept: 9
 #[test]
-fn what_was_received_and_executed_is_sent_back() {
-    let received = parse(&events()).unwrap();
+fn received_blocks_executed_calls_and_results_are_sent_back() {
+    let received = read_events(&events()).unwrap();
     let mut calls = received.tool_calls.clone();
+    // The arguments of a call may be changed before the call is executed.
     calls[0].arguments = "{\"at\":2}".to_owned();
     let second = ToolCall {
         id: "functions.look:1".to_owned(),
         name: "look".to_owned(),
         arguments: "{}".to_owned(),
     };
-    calls.push(second.clone());
+    // The API requires an object.
+    let third = ToolCall {
+        id: "toolu_3".to_owned(),
+        arguments: "[]".to_owned(),
+        ..second.clone()
+    };
+    calls.extend([second.clone(), third]);
     let history = [
         Message::system("be brief"),
         Message::user("hi"),
@@ -243,6 +260,7 @@ fn what_was_received_and_executed_is_sent_back() {
             {"type": "redacted_thinking", "data": "x"},
             {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": 2}},
             {"type": "tool_use", "id": second_id, "name": "look", "input": {}},
+            {"type": "tool_use", "id": "toolu_3", "name": "look", "input": {}},
         ]},
         {"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "toolu_1", "content": "found"},
@@ -253,10 +271,10 @@ fn what_was_received_and_executed_is_sent_back() {
     assert_eq!(sent["messages"], expected);
     assert!(
         second_id.as_str().unwrap().starts_with("call_"),
-        "the API refuses other characters"
+        "the API refuses ids with a dot or a colon"
     );
-    let cached = json!([{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}]);
-    assert_eq!(sent["system"], cached);
+    let expected_system = json!([{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}]);
+    assert_eq!(sent["system"], expected_system);
 }
 
 // accept: 10

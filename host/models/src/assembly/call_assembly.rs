@@ -10,21 +10,21 @@ use toolwit_core::{Message, ToolCall};
 /// A piece of a tool call. Fields that the provider did not send are empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallPiece<'p> {
-    /// The number that the provider gives the pieces of a call.
+    /// The index that the provider gives all pieces of one call.
     pub(crate) index: Option<u64>,
     /// The id of the call, or an empty text.
     pub(crate) id: &'p str,
     /// The name of the tool, or an empty text.
     pub(crate) name: &'p str,
-    /// A text that is a piece of the arguments' JSON, or the complete arguments as a JSON value.
+    /// A string with a piece of the arguments' JSON, or the complete arguments as another JSON value.
     pub(crate) arguments: Option<&'p Value>,
 }
 
 /// The calls of a response, in the order in which their first pieces arrived.
 ///
-/// Servers number the pieces of calls in different ways: with a number for each call, with one number for all of them,
-/// with gaps, or not at all; with ids in every piece, in the first one, or without ids. A piece belongs to an existing
-/// call unless it starts a new one: see [`position`](CallAssembly::position).
+/// Servers mark the pieces of calls in different ways. Some use a different index for each call, possibly with gaps;
+/// others use the same index for all calls, or no index. Some send the id in every piece; others send it in the first
+/// piece of a call, or not at all. [`call_position`](CallAssembly::call_position) decides to which call a piece belongs.
 #[derive(Debug, Default)]
 pub(super) struct CallAssembly {
     calls: Vec<PartialCall>,
@@ -36,35 +36,40 @@ struct PartialCall {
     id: String,
     name: String,
     arguments: String,
-    end: JsonEnd,
-    /// The number of bytes of the arguments that the listener received; `None` before it received the name.
+    /// Detects whether the arguments are complete.
+    arguments_end: JsonEnd,
+    /// The number of bytes of the arguments that the listener of the request has received. `None` before the listener has
+    /// received the name.
     emitted_bytes: Option<usize>,
 }
 
-/// The part of a call that the listener has not received yet.
+/// The part of a call that the listener of the request has not received yet.
 pub(super) struct UnemittedPart<'c> {
     /// The position of the call in the response.
     pub(super) position: usize,
+    /// The name of the tool, as far as it has arrived.
     pub(super) name: &'c str,
+    /// A piece of the arguments' JSON.
     pub(super) arguments: &'c str,
 }
 
 impl CallAssembly {
+    /// Returns the number of calls.
     pub(super) fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Adds a piece, and returns the part of its call that the listener has not received yet. Returns `None` if the
-    /// name of the call has not arrived, or if the listener has received everything.
+    /// Adds a piece, and returns the part of its call that the listener has not received yet. Returns `None` if the name
+    /// of the tool has not arrived, or if the listener has received the name and the piece adds no arguments.
     pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<UnemittedPart<'_>> {
-        let text = match piece.arguments {
+        let arguments = match piece.arguments {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
         };
-        let position = match self.position(piece) {
+        let position = match self.call_position(piece) {
             Some(position) => position,
-            None if piece.id.is_empty() && piece.name.is_empty() && text.is_empty() => return None,
+            None if piece.id.is_empty() && piece.name.is_empty() && arguments.is_empty() => return None,
             None => {
                 self.calls.push(PartialCall {
                     index: piece.index,
@@ -77,17 +82,17 @@ impl CallAssembly {
         if call.id.is_empty() {
             piece.id.clone_into(&mut call.id);
         }
-        // Some servers repeat the name in each piece, others send it in pieces.
+        // Some servers repeat the complete name in each piece. Others send the name in pieces.
         if call.name != piece.name {
             call.name.push_str(piece.name);
         }
-        call.arguments.push_str(&text);
-        call.end.push(&text);
-        let length = call.arguments.len();
-        if call.name.is_empty() || call.emitted_bytes == Some(length) {
+        call.arguments.push_str(&arguments);
+        call.arguments_end.push(&arguments);
+        let argument_bytes = call.arguments.len();
+        if call.name.is_empty() || call.emitted_bytes == Some(argument_bytes) {
             return None;
         }
-        let emitted_bytes = call.emitted_bytes.replace(length).unwrap_or_default();
+        let emitted_bytes = call.emitted_bytes.replace(argument_bytes).unwrap_or_default();
         Some(UnemittedPart {
             position,
             name: &call.name,
@@ -95,16 +100,16 @@ impl CallAssembly {
         })
     }
 
-    /// Returns the call to which a piece belongs, or `None` if it starts a new call.
+    /// Returns the position of the call to which a piece belongs, or `None` if the piece starts a new call.
     ///
-    /// A piece with a number belongs to the last call with this number, and a piece with only an id to the last call
-    /// with this id. A piece with neither belongs to the last call. If there is no such call, the piece starts a new
-    /// one.
+    /// A piece with an index belongs to the last call with this index. A piece with an id, but without an index, belongs
+    /// to the last call with this id. Any other piece belongs to the last call. If no such call exists, the piece starts a
+    /// new call.
     ///
-    /// A piece with a name also starts a new call if the existing call has a name, in two cases: the ids differ, or the
-    /// piece has no id and the arguments of the existing call are complete. Servers that number all calls 0 send such
-    /// pieces.
-    fn position(&self, piece: CallPiece<'_>) -> Option<usize> {
+    /// If the piece and the existing call both have a name, the piece also starts a new call in two cases: their ids
+    /// differ, or the piece has no id and the arguments of the existing call are complete. Servers that give all calls the
+    /// index 0 send such pieces.
+    fn call_position(&self, piece: CallPiece<'_>) -> Option<usize> {
         let position = match piece.index {
             Some(_) => self.calls.iter().rposition(|call| call.index == piece.index)?,
             None if !piece.id.is_empty() => self.calls.iter().rposition(|call| call.id == piece.id)?,
@@ -112,14 +117,15 @@ impl CallAssembly {
         };
         let call = &self.calls[position];
         let has_other_id = !piece.id.is_empty() && !call.id.is_empty() && piece.id != call.id;
-        let follows_complete = piece.id.is_empty() && call.end.is_closed();
-        let is_new = !piece.name.is_empty() && !call.name.is_empty() && (has_other_id || follows_complete);
-        (!is_new).then_some(position)
+        let follows_complete_call = piece.id.is_empty() && call.arguments_end.is_closed();
+        let starts_new_call =
+            !piece.name.is_empty() && !call.name.is_empty() && (has_other_id || follows_complete_call);
+        (!starts_new_call).then_some(position)
     }
 
-    /// Returns the calls. In a complete response, blank arguments become `{}`; in a truncated one they stay blank, so
-    /// that the call is not executed. A call gets a new id if it has no id, or if an earlier call of this response or
-    /// of the history has the same id: some servers restart their numbering with each response.
+    /// Returns the calls. In a complete response, blank arguments become `{}`. In a truncated response, they stay blank,
+    /// so that the call is not executed. A call gets a new id if the provider sent no id, or if an earlier call of this
+    /// response or of `history` has the same id: some servers number the calls of each response from the start.
     pub(super) fn finish(self, is_complete: bool, history: &[Message]) -> Vec<ToolCall> {
         let mut used_ids: HashSet<&str> = history
             .iter()
@@ -166,7 +172,7 @@ mod tests {
 
     /// Assembles pieces, given as JSON with the fields of [`CallPiece`]. Returns the id, name and arguments of each
     /// call.
-    fn assembled(pieces: &Value) -> Vec<(String, String, String)> {
+    fn assemble(pieces: &Value) -> Vec<(String, String, String)> {
         let mut calls = CallAssembly::default();
         for piece in pieces.as_array().unwrap() {
             let text = |key: &str| piece.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -184,6 +190,7 @@ mod tests {
             .collect()
     }
 
+    /// Returns a call in the form that [`assemble`] returns.
     fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
         (id.to_owned(), name.to_owned(), arguments.to_owned())
     }
@@ -199,23 +206,23 @@ mod tests {
             {"index": 2, "arguments": null},
             {"index": 7},
         ]);
-        assert_eq!(assembled(&pieces), [call("a", "f", "{}"), call("b", "g", "{\"x\": 1}")]);
-        let name_later =
+        assert_eq!(assemble(&pieces), [call("a", "f", "{}"), call("b", "g", "{\"x\": 1}")]);
+        let name_in_second_piece =
             json!([{"index": 1, "arguments": "{"}, {"index": 1, "name": "f", "arguments": "}", "id": "a"}]);
-        assert_eq!(assembled(&name_later), [call("a", "f", "{}")]);
+        assert_eq!(assemble(&name_in_second_piece), [call("a", "f", "{}")]);
     }
 
     // attack: F4
     #[test]
     fn a_reused_index_starts_a_new_call() {
-        let other_ids = json!([
+        let different_ids = json!([
             {"index": 0, "id": "a", "name": "f", "arguments": "{\"n\": "},
             {"index": 0, "id": "a", "arguments": "1}"},
             {"index": 0, "id": "b", "name": "f", "arguments": "{"},
             {"index": 0, "arguments": "}"},
         ]);
         assert_eq!(
-            assembled(&other_ids),
+            assemble(&different_ids),
             [call("a", "f", "{\"n\": 1}"), call("b", "f", "{}")]
         );
         let without_ids = json!([
@@ -223,7 +230,7 @@ mod tests {
             {"index": 0, "id": "", "name": "f", "arguments": "{\"n\": 2}"},
         ]);
         assert_eq!(
-            assembled(&without_ids),
+            assemble(&without_ids),
             [call("call_1", "f", "{\"n\": \"}\"}"), call("call_2", "f", "{\"n\": 2}")]
         );
     }
@@ -237,7 +244,7 @@ mod tests {
             {"id": "a", "arguments": "}"},
             {"id": "b", "arguments": "}"},
         ]);
-        assert_eq!(assembled(&ids), [call("a", "f", "{}"), call("b", "g", "{}")]);
+        assert_eq!(assemble(&ids), [call("a", "f", "{}"), call("b", "g", "{}")]);
         let without_index_and_id = json!([
             {"name": "f", "arguments": "{\"a\":"},
             {"name": "f", "arguments": "1}"},
@@ -245,7 +252,7 @@ mod tests {
             {"name": "g"},
         ]);
         assert_eq!(
-            assembled(&without_index_and_id),
+            assemble(&without_index_and_id),
             [
                 call("call_1", "f", "{\"a\":1}"),
                 call("call_2", "g", "{\"b\":2}"),
@@ -255,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_pieces_is_joined_and_a_repeated_one_is_not() {
+    fn a_name_in_pieces_is_joined_and_a_repeated_name_is_not() {
         let pieces = json!([
             {"index": 0, "id": "a", "name": "sea"},
             {"index": 0, "name": "rch", "arguments": "{"},
             {"index": 0, "name": "search", "arguments": "}"},
         ]);
-        assert_eq!(assembled(&pieces), [call("a", "search", "{}")]);
+        assert_eq!(assemble(&pieces), [call("a", "search", "{}")]);
     }
 
     // attack: F1

@@ -1,11 +1,13 @@
 //! Detects the end of a JSON object or array that arrives in pieces.
 
-/// Detects whether an object or array that arrives in pieces is complete, in constant time per byte. Its JSON is not
+/// Detects whether an object or array that arrives in pieces is complete, in constant time per byte. The JSON is not
 /// validated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JsonEnd {
+    /// The number of open braces and brackets.
     depth: usize,
     is_in_string: bool,
+    /// Whether the previous byte is a backslash that escapes the next byte.
     is_escaped: bool,
     is_closed: bool,
 }
@@ -44,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_closed_by_its_own_brace_only() {
+    fn an_object_is_closed_only_by_its_outermost_brace() {
         let mut end = JsonEnd::default();
         for piece in ["", " {\"a", "\\", "\"}\": [", "{}", "], \"b\": \"\\\\", "\""] {
             end.push(piece);

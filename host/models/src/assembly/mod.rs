@@ -1,4 +1,4 @@
-//! A response that is assembled from its pieces, the same way for every provider.
+//! The assembly of a response from its pieces, which is the same for every provider.
 //!
 //! The reader of an API adds texts, pieces of calls, blocks and token counts to a [`ResponseAssembly`]. The assembly
 //! passes texts and calls to the listener of the request, limits the size of the response and completes the calls.

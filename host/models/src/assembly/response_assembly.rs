@@ -7,21 +7,23 @@ use crate::http::AttemptFailure;
 use toolwit_agent::model::{ChatDelta, ChatRequest, ChatResponse, FinishReason, TokenUsage};
 use toolwit_core::ProviderBlock;
 
-/// The bytes that are counted for a call, a block, an array or an object in addition to its texts, so that the number
-/// of empty ones is limited too.
+/// The bytes that are counted for each call, block, array and object, in addition to its texts. They limit the number of
+/// items that are empty.
 const ITEM_BYTES: usize = 128;
 
 /// A response that is assembled from its pieces. Methods that add data fail if the response exceeds its maximum size.
 pub struct ResponseAssembly<'r> {
     request: ChatRequest<'r>,
+    /// The issuer of the provider blocks.
     issuer: &'r str,
     response: ChatResponse,
     calls: CallAssembly,
-    /// The reason why the model stopped. `None` if it follows from the content: calls, a refusal, or an answer.
+    /// The reason why the model stopped. `None` if the reason follows from the content: calls, a refusal, or an answer.
     finish_reason: Option<FinishReason>,
-    /// The size of the response so far, as [`reserve`](Self::reserve) counts it.
+    /// The size of the response so far, counted by [`reserve`](Self::reserve).
     bytes: usize,
     bytes_max: usize,
+    /// Whether the listener of the request has received a part of the response.
     has_emitted: bool,
 }
 
@@ -39,7 +41,8 @@ impl<'r> ResponseAssembly<'r> {
         }
     }
 
-    /// Returns whether the listener received a part of the response: the request must then not be repeated.
+    /// Returns whether the listener of the request has received a part of the response. The request must then not be
+    /// repeated.
     pub(crate) fn has_emitted(&self) -> bool {
         self.has_emitted
     }
@@ -73,12 +76,8 @@ impl<'r> ResponseAssembly<'r> {
 
     /// Adds a piece of a call.
     pub(crate) fn push_call(&mut self, piece: CallPiece<'_>) -> Result<(), AttemptFailure> {
-        let argument_bytes = match piece.arguments {
-            Some(Value::String(text)) => text.len(),
-            Some(Value::Object(fields)) => fields.len().saturating_mul(ITEM_BYTES),
-            _ => 0,
-        };
-        let calls_before = self.calls.len();
+        let argument_bytes = piece.arguments.map_or(0, counted_bytes);
+        let previous_call_count = self.calls.len();
         self.reserve(piece.id.len() + piece.name.len() + argument_bytes)?;
         let unemitted = self.calls.push(piece);
         if let Some(UnemittedPart {
@@ -94,16 +93,16 @@ impl<'r> ResponseAssembly<'r> {
             });
             self.has_emitted = self.request.has_listener();
         }
-        let added = self.calls.len() - calls_before;
-        self.reserve(added * ITEM_BYTES)
+        let added_calls = self.calls.len() - previous_call_count;
+        self.reserve(added_calls * ITEM_BYTES)
     }
 
-    /// Adds a provider block at the current position. The provider requires its data back in later requests.
+    /// Adds a provider block at the current position. The provider requires the data of the block in later requests.
     pub(crate) fn push_block(&mut self, data: Value) -> Result<(), AttemptFailure> {
         self.push_block_at(data, self.response.content.len(), self.calls.len())
     }
 
-    /// Adds a provider block at an earlier position, which [`ResponseAssembly::position`] returned.
+    /// Adds a provider block at an earlier position, which [`position`](Self::position) returned.
     pub(crate) fn push_block_at(&mut self, data: Value, text_bytes: usize, calls: usize) -> Result<(), AttemptFailure> {
         self.reserve(ITEM_BYTES + counted_bytes(&data))?;
         self.response.blocks.push(ProviderBlock {
@@ -115,7 +114,7 @@ impl<'r> ResponseAssembly<'r> {
         Ok(())
     }
 
-    /// Returns the current position: the bytes of the text, and the number of calls.
+    /// Returns the current position: the number of bytes of the text, and the number of calls.
     pub(crate) fn position(&self) -> (usize, usize) {
         (self.response.content.len(), self.calls.len())
     }
@@ -125,32 +124,32 @@ impl<'r> ResponseAssembly<'r> {
         &mut self.response.usage
     }
 
-    /// Sets the reason why the model stopped: as the provider names it, and as a [`FinishReason`], which is `None` if
-    /// it follows from the content.
-    pub(crate) fn stop(&mut self, reason: &str, finish_reason: Option<FinishReason>) {
+    /// Sets the reason why the model stopped: the provider's word, and the [`FinishReason`], which is `None` if it
+    /// follows from the content.
+    pub(crate) fn set_stop_reason(&mut self, reason: &str, finish_reason: Option<FinishReason>) {
         self.response.stop_reason = Some(reason.to_owned());
         self.finish_reason = finish_reason;
     }
 
-    /// Returns whether the reader has set a reason why the model stopped.
-    pub(crate) fn has_stopped(&self) -> bool {
+    /// Returns whether the reader has set the reason why the model stopped.
+    pub(crate) fn has_stop_reason(&self) -> bool {
         self.response.stop_reason.is_some()
     }
 
     /// Completes the calls and returns the response.
     pub(crate) fn finish(mut self) -> ChatResponse {
-        let content_reason = match (&self.response.refusal, self.calls.len()) {
+        let reason_of_content = match (&self.response.refusal, self.calls.len()) {
             (Some(_), 0) => FinishReason::Refusal,
             (None, 0) => FinishReason::Stop,
             _ => FinishReason::ToolCalls,
         };
-        self.response.finish = self.finish_reason.unwrap_or(content_reason);
+        self.response.finish = self.finish_reason.unwrap_or(reason_of_content);
         let is_complete = self.response.finish.is_complete();
         self.response.tool_calls = self.calls.finish(is_complete, self.request.messages);
         self.response
     }
 
-    /// Passes a piece to the listener of the request, unless it is empty.
+    /// Passes a piece to the listener of the request, unless the piece is an empty text.
     fn emit(&mut self, delta: ChatDelta<'_>) {
         if matches!(delta, ChatDelta::Text("") | ChatDelta::Reasoning("")) {
             return;
@@ -159,8 +158,8 @@ impl<'r> ResponseAssembly<'r> {
         self.has_emitted = self.request.has_listener();
     }
 
-    /// Adds to the size of the response. Readers call it for data that they collect themselves. Fails if the response
-    /// exceeds its maximum size.
+    /// Adds to the size of the response. Readers call this method for data that they collect themselves. Fails if the
+    /// response exceeds its maximum size.
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), AttemptFailure> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes <= self.bytes_max {

@@ -1,4 +1,4 @@
-//! The field of a request that constrains an answer to a schema.
+//! The request field that constrains an answer to a schema.
 
 use serde_json::{Value, json};
 
@@ -9,16 +9,16 @@ use crate::schema::strict_schema;
 pub enum AnswerFormat {
     /// `response_format` with the schema.
     Schema,
-    /// `response_format` for JSON of any form. The prompt has the schema.
+    /// `response_format` for JSON of any form. The prompt contains the schema.
     Json,
-    /// No field. The prompt has the schema.
+    /// No field. The prompt contains the schema.
     Prompt,
 }
 
 impl AnswerFormat {
-    /// Returns the value of `response_format`. `is_strict` means that the schema must be converted to strict mode.
-    /// Returns `None` if this format has no field, or if strict mode cannot express the schema.
-    pub(super) fn field(self, schema: &Value, is_strict: bool) -> Option<Value> {
+    /// Returns the value of `response_format`. If `is_strict` is true, the schema is converted to strict mode. Returns
+    /// `None` if this format has no field, or if strict mode cannot express the schema.
+    pub(super) fn response_format(self, schema: &Value, is_strict: bool) -> Option<Value> {
         match self {
             Self::Schema => {
                 let schema = if is_strict {

@@ -70,7 +70,7 @@ impl ChatProvider {
     }
 
     /// Returns whether the provider supports strict schemas of tools and answers. Other providers may refuse the field
-    /// `strict`.
+    /// `strict` of a tool.
     pub(super) fn is_strict(self) -> bool {
         self == Self::OpenAi
     }
@@ -83,8 +83,8 @@ impl ChatProvider {
         }
     }
 
-    /// Returns how the provider constrains an answer to a schema. For an unknown provider, no field is sent, because it
-    /// might refuse the request.
+    /// Returns the way in which the provider constrains an answer to a schema. An unknown provider might refuse the request
+    /// because of the field, so that the schema is only in the prompt.
     fn answer_format(self) -> AnswerFormat {
         match self {
             Self::OpenAi | Self::Mistral | Self::Local => AnswerFormat::Schema,
@@ -94,7 +94,7 @@ impl ChatProvider {
     }
 
     /// Returns the value of `stream_options`. Without it, some providers do not send the usage of a stream. Returns
-    /// `None` for complete responses and for Mistral, since the field is not sent then.
+    /// `None` for complete responses, which do not need the field, and for Mistral, which refuses unknown fields.
     pub(super) fn stream_options(self, mode: ResponseMode) -> Option<Value> {
         let is_sent = mode == ResponseMode::Streaming && self != Self::Mistral;
         is_sent.then(|| json!({"include_usage": true}))
@@ -128,17 +128,17 @@ impl Dialect for ChatCompletions {
     }
 
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value {
-        let field = self.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens);
+        let max_tokens_field = self.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens);
         let messages = OpenAiHistory::for_provider(request.messages, issuer, self.provider.call_id_form());
         let answer_format = self.answer_format.unwrap_or_else(|| self.provider.answer_format());
         let response_format = request.options.answer_schema.as_ref().and_then(|schema| {
             let is_strict = self.provider.is_strict();
-            answer_format.field(schema, is_strict)
+            answer_format.response_format(schema, is_strict)
         });
-        let wire = WireRequest::new(model, request, messages, self.provider, mode)
-            .with_max_tokens_field(field)
+        let wire_request = WireRequest::new(model, request, messages, self.provider, mode)
+            .with_max_tokens_field(max_tokens_field)
             .with_response_format(response_format);
-        serde_json::to_value(wire).unwrap_or_default()
+        serde_json::to_value(wire_request).unwrap_or_default()
     }
 
     fn max_tokens(&self, _model: &str, effort: Option<ReasoningEffort>) -> u32 {

@@ -43,13 +43,13 @@ enum WireMessage {
         content: String,
     },
     Assistant {
-        /// `null` for calls without text. The API requires a text if there are no calls.
+        /// `null` if the message has calls and no text. The API requires a text if the message has no calls.
         #[serde(default, deserialize_with = "deserialize_some_content")]
         content: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
         tool_calls: Vec<WireCall>,
-        /// The reasoning as its provider sent it. This field and the next one are dropped when a history is converted
-        /// to messages.
+        /// The reasoning as its provider sent it. This field and `reasoning_details` are dropped when a history is
+        /// converted to messages.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,8 +57,8 @@ enum WireMessage {
     },
     Tool {
         tool_call_id: String,
-        /// The name of the tool. Other clients may write this field. It is never serialized, since the call has the
-        /// name.
+        /// The name of the tool. Other clients may write this field. It is never serialized, because the call also
+        /// contains the name.
         #[serde(default, skip_serializing)]
         name: Option<String>,
         #[serde(deserialize_with = "deserialize_content")]
@@ -87,14 +87,14 @@ enum CallKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct WireFunction {
     name: String,
-    /// JSON text; some servers send the object itself.
+    /// The arguments as JSON text. Some servers send a JSON object instead.
     #[serde(default, deserialize_with = "deserialize_arguments")]
     arguments: String,
 }
 
 impl From<&[Message]> for OpenAiHistory {
     fn from(messages: &[Message]) -> Self {
-        // No provider block has an empty issuer, so that no reasoning is included.
+        // No provider block has an empty issuer. The history therefore contains no reasoning.
         let messages = messages
             .iter()
             .map(|message| WireMessage::new(message, "", CallIdForm::Any));
@@ -169,8 +169,8 @@ impl WireMessage {
                 content: Some(content.clone()).filter(|content| !content.is_empty() || tool_calls.is_empty()),
                 tool_calls: tool_calls.iter().map(|call| WireCall::new(call, id_form)).collect(),
                 // Some models refuse the reasoning of a message without calls.
-                reasoning_content: issued_field(blocks, issuer, "reasoning_content").filter(|_| !tool_calls.is_empty()),
-                reasoning_details: issued_field(blocks, issuer, "reasoning_details"),
+                reasoning_content: block_field(blocks, issuer, "reasoning_content").filter(|_| !tool_calls.is_empty()),
+                reasoning_details: block_field(blocks, issuer, "reasoning_details"),
             },
             Role::Tool {
                 tool_call_id, content, ..
@@ -183,10 +183,10 @@ impl WireMessage {
     }
 }
 
-/// Returns a field of the first provider block of this issuer that has it.
-fn issued_field(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<Value> {
-    let mut issued = blocks.iter().filter(|block| block.issuer == issuer);
-    issued.find_map(|block| block.data.get(field).cloned())
+/// Returns the value of a field, from the first provider block of `issuer` that contains the field.
+fn block_field(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<Value> {
+    let mut blocks_of_issuer = blocks.iter().filter(|block| block.issuer == issuer);
+    blocks_of_issuer.find_map(|block| block.data.get(field).cloned())
 }
 
 impl WireCall {
@@ -212,7 +212,7 @@ impl From<WireCall> for ToolCall {
     }
 }
 
-/// Deserializes a text, `null`, or a list of parts, whose texts are concatenated.
+/// Deserializes a content: a text, `null`, or a list of parts, whose texts are concatenated.
 fn deserialize_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -247,7 +247,7 @@ fn deserialize_arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<S
     })
 }
 
-/// Deserializes a value, or its default from `null`.
+/// Deserializes a value. `null` becomes the default.
 fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -272,14 +272,14 @@ mod tests {
 
     use super::*;
 
-    fn read(json: Value) -> Vec<Message> {
+    fn deserialize(json: Value) -> Vec<Message> {
         serde_json::from_value::<OpenAiHistory>(json)
             .unwrap()
             .into_messages()
             .unwrap()
     }
 
-    /// A role, a text, and calls with name, arguments and result.
+    /// A role as a number, a text, and the name, arguments and result of each call.
     type Exchange = (u8, String, Vec<(String, String, String)>);
 
     fn exchange() -> impl Strategy<Value = Exchange> {
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn histories_of_other_clients_are_deserialized() {
-        let messages = read(json!([
+        let messages = deserialize(json!([
             {"role": "developer", "content": "be brief"},
             {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}]},
             {"role": "assistant", "tool_calls": [{"id": "x", "function": {"name": "f", "arguments": {"a": 1}}}]},

@@ -8,8 +8,8 @@ use crate::decode::Fields;
 use crate::http::{AttemptFailure, ProviderError};
 use toolwit_agent::model::{FinishReason, TokenUsage};
 
-/// The fields of a message with readable reasoning, which differ between providers. A server that sends several of them
-/// sends the same text in each.
+/// The fields of a message that can contain readable reasoning. Providers use different fields. A server that sends
+/// several of them sends the same text in each field.
 const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
 
 /// The fields of an entry of `reasoning_details` whose texts arrive in pieces.
@@ -20,9 +20,9 @@ const STREAMED_DETAIL_FIELDS: [&str; 3] = ["data", "summary", "text"];
 pub struct ChunkReader {
     /// The first field in which reasoning arrived. The other fields repeat its text.
     reasoning_field: Option<&'static str>,
-    /// The entries of `reasoning_details`, which OpenRouter requires back.
-    details: Vec<Value>,
-    /// The text of `reasoning_content`, which DeepSeek requires back.
+    /// The entries of `reasoning_details`, which OpenRouter requires in later requests.
+    reasoning_details: Vec<Value>,
+    /// The text of `reasoning_content`, which DeepSeek requires in later requests.
     reasoning_content: String,
 }
 
@@ -45,10 +45,10 @@ impl ResponseReader for ChunkReader {
 
     fn finish(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         let mut block = Map::new();
-        if !self.details.is_empty() {
+        if !self.reasoning_details.is_empty() {
             block.insert(
                 "reasoning_details".to_owned(),
-                Value::Array(std::mem::take(&mut self.details)),
+                Value::Array(std::mem::take(&mut self.reasoning_details)),
             );
         }
         if !self.reasoning_content.is_empty() {
@@ -63,36 +63,41 @@ impl ResponseReader for ChunkReader {
 }
 
 impl ChunkReader {
-    /// Reads a response or a chunk. Its message is in the field `key`, or else in `message`. Returns whether there was
-    /// a message.
-    fn read(&mut self, body: &Value, key: &str, response: &mut ResponseAssembly<'_>) -> Result<bool, AttemptFailure> {
-        if let Some(counts) = body.present("usage") {
+    /// Reads a response or a chunk of a stream. Its message is in the field `message_key`, or else in `message`. Returns
+    /// whether a message was found.
+    fn read(
+        &mut self,
+        body: &Value,
+        message_key: &str,
+        response: &mut ResponseAssembly<'_>,
+    ) -> Result<bool, AttemptFailure> {
+        if let Some(counts) = body.non_null("usage") {
             *response.usage_mut() = token_usage(counts);
         }
         let choice = body.items("choices").iter().find(|choice| {
-            // Further choices are alternatives to the first.
+            // Further choices are alternatives to the first choice.
             choice.count("/index").unwrap_or_default() == 0
         });
         let Some(choice) = choice else {
             return Ok(false);
         };
-        if let Some(error) = choice.present("error") {
-            return Err(ProviderError::of(error).into_failure(200, None));
+        let is_complete = message_key == "message";
+        if let Some(error) = choice.non_null("error") {
+            return Err(ProviderError::from_json(error).into_failure(200, None));
         }
-        let message = choice.present(key).or_else(|| choice.present("message"));
+        let message = choice.non_null(message_key).or_else(|| choice.non_null("message"));
         if let Some(message) = message {
-            let is_complete = key == "message";
             self.read_message(message, is_complete, response)?;
         }
-        // Some servers send an empty reason in each chunk.
-        let reason = choice.present("finish_reason").and_then(Value::as_str);
-        if let Some(reason) = reason.filter(|reason| !reason.is_empty() || key == "message") {
-            response.stop(reason, finish_reason(reason));
+        // Some servers send an empty reason in each chunk of a stream. It does not end the response.
+        let reason = choice.non_null("finish_reason").and_then(Value::as_str);
+        if let Some(reason) = reason.filter(|reason| !reason.is_empty() || is_complete) {
+            response.set_stop_reason(reason, finish_reason(reason));
         }
         Ok(message.is_some())
     }
 
-    /// Reads a complete message, or a part of one.
+    /// Reads a complete message, or the part of a message that a chunk contains.
     fn read_message(
         &mut self,
         message: &Value,
@@ -118,12 +123,12 @@ impl ChunkReader {
         }
         response.push_refusal(message.text("refusal"))?;
         for (position, call) in (0..).zip(message.items("tool_calls")) {
-            // Calls of other kinds are ignored: the host declares functions only.
-            let Some(function) = call.present("function") else {
+            // Calls of other types are ignored, because the host declares only functions.
+            let Some(function) = call.non_null("function") else {
                 continue;
             };
             response.push_call(CallPiece {
-                // In a complete response, each entry is a call of its own.
+                // In a complete response, each entry is a separate call.
                 index: if is_complete {
                     Some(position)
                 } else {
@@ -137,7 +142,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Reads the reasoning in a message: as text for the user, and in the forms that providers require back.
+    /// Reads the reasoning in a message: as readable text, and in the forms that providers require in later requests.
     fn read_reasoning(&mut self, message: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         for field in REASONING_FIELDS {
             let text = message.text(field);
@@ -150,18 +155,18 @@ impl ChunkReader {
         self.reasoning_content.push_str(content);
         for detail in message.items("reasoning_details") {
             response.reserve(counted_bytes(detail))?;
-            self.add_detail(detail);
+            self.add_reasoning_detail(detail);
         }
         Ok(())
     }
 
-    /// Adds an entry of `reasoning_details`, or a piece of the last entry: the pieces of an entry have the same type
-    /// and index.
-    fn add_detail(&mut self, detail: &Value) {
+    /// Adds an entry of `reasoning_details`, or a piece of the last entry. The pieces of an entry have the same type and
+    /// index.
+    fn add_reasoning_detail(&mut self, detail: &Value) {
         let is_same_entry = |last: &Value| ["type", "index"].iter().all(|key| last.get(key) == detail.get(key));
-        let last = self.details.last_mut().filter(|last| is_same_entry(last));
+        let last = self.reasoning_details.last_mut().filter(|last| is_same_entry(last));
         let (Some(Value::Object(last)), Some(fields)) = (last, detail.as_object()) else {
-            self.details.push(detail.clone());
+            self.reasoning_details.push(detail.clone());
             return;
         };
         for (key, value) in fields {
@@ -178,8 +183,8 @@ impl ChunkReader {
     }
 }
 
-/// Converts the finish reason. Returns `None` if it follows from the content: servers also send "stop" with calls, and
-/// "tool_calls" without calls.
+/// Converts the finish reason. Returns `None` if the reason must be derived from the content: servers also send "stop"
+/// with calls, and "tool_calls" without calls.
 fn finish_reason(reason: &str) -> Option<FinishReason> {
     match reason {
         "" | "stop" | "eos" | "end_turn" | "tool_calls" | "function_call" => None,
@@ -189,7 +194,7 @@ fn finish_reason(reason: &str) -> Option<FinishReason> {
     }
 }
 
-/// Parses the token counts. Missing and invalid counts are treated as 0, so that they never fail the response.
+/// Parses the token counts. Missing and invalid counts are treated as 0, so that a response never fails because of them.
 fn token_usage(usage: &Value) -> TokenUsage {
     let first_count = |pointers: &[&str]| pointers.iter().find_map(|pointer| usage.count(pointer));
     let cache_read = first_count(&[
@@ -197,7 +202,7 @@ fn token_usage(usage: &Value) -> TokenUsage {
         "/prompt_cache_hit_tokens",
         "/cached_tokens",
     ]);
-    let cache_written = first_count(&[
+    let cache_write = first_count(&[
         "/prompt_tokens_details/cache_write_tokens",
         "/cache_creation_input_tokens",
     ]);
@@ -206,7 +211,7 @@ fn token_usage(usage: &Value) -> TokenUsage {
         cache_read.unwrap_or_default(),
         usage.count("/completion_tokens").unwrap_or_default(),
     )
-    .with_cache_write(cache_written.unwrap_or_default())
+    .with_cache_write(cache_write.unwrap_or_default())
     .with_reasoning(
         usage
             .count("/completion_tokens_details/reasoning_tokens")

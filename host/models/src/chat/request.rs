@@ -46,7 +46,7 @@ impl<'a> WireRequest<'a> {
             model,
             messages,
             tools: request.tools.iter().map(|tool| function_tool(tool, provider)).collect(),
-            // Not sent without tools, because the API would refuse it. `auto` is the API's default.
+            // The API refuses this field without tools. Its default is `auto`.
             tool_choice: match request.options.tool_choice {
                 _ if request.tools.is_empty() => None,
                 ToolChoice::Auto => None,
@@ -64,12 +64,12 @@ impl<'a> WireRequest<'a> {
     }
 
     /// Sets `response_format`, which constrains the answer. `None` omits the field.
-    pub(super) fn with_response_format(mut self, format: Option<Value>) -> Self {
-        self.response_format = format;
+    pub(super) fn with_response_format(mut self, response_format: Option<Value>) -> Self {
+        self.response_format = response_format;
         self
     }
 
-    /// Moves the limit of tokens to `field`.
+    /// Moves the maximum number of tokens to the given field.
     pub(super) fn with_max_tokens_field(mut self, field: MaxTokensField) -> Self {
         if field == MaxTokensField::MaxCompletionTokens {
             self.max_completion_tokens = self.max_tokens.take();

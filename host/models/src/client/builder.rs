@@ -1,4 +1,4 @@
-//! The builder of a model's client.
+//! The builder of a [`ModelClient`].
 
 use std::time::Duration;
 
@@ -13,8 +13,9 @@ use toolwit_agent::model::ModelError;
 
 /// Builds a client of a model.
 ///
-/// Defaults: the provider's own API, no key, streamed responses, a timeout of 300 s (reasoning models may send nothing for
-/// minutes), a connection timeout of 10 s, responses of at most 16 MiB, and three retries ([`RetryPolicy`]).
+/// Defaults: the base URL of the provider that defines the API, no key, streamed responses, a request timeout of 300 s
+/// (reasoning models may send nothing for minutes), a connection timeout of 10 s, responses of at most 16 MiB, and three
+/// retries ([`RetryPolicy`]).
 ///
 /// ```
 /// use toolwit_models::{Anthropic, OpenAi, Secret};
@@ -33,7 +34,7 @@ pub struct ClientBuilder<D> {
     model: String,
     base_url: String,
     authentication: Authentication,
-    /// The variable that an error names if the key is missing; `None` if the key is not read from a variable.
+    /// The environment variable that an error suggests if the key is missing. `None` if the key is not read from one.
     key_variable: Option<&'static str>,
     mode: ResponseMode,
     limits: RequestLimits,
@@ -57,7 +58,9 @@ impl<D: Dialect> ModelClient<D> {
             Some(base_url) => builder.base_url(base_url),
             None => builder,
         };
-        builder.key_from(profile.key_variables, environment::variable)?.build()
+        builder
+            .key_from_variables(profile.key_variables, environment::variable)?
+            .build()
     }
 
     /// Starts building a client.
@@ -89,25 +92,26 @@ impl<D: Dialect> ClientBuilder<D> {
         }
     }
 
-    /// Reads the key from the first of these variables that is set, before each request.
+    /// Reads the key from the first of these environment variables that is set, before each request. `read_variable` returns
+    /// the value of a variable.
     ///
-    /// Over plain HTTP, a key is optional: if no variable is set now, requests are sent without a key.
+    /// Over plain HTTP, a key is optional: if no variable is set when this method is called, no request has a key.
     ///
     /// # Errors
     /// [`ModelError::Configuration`] if the base URL is invalid, or if it is an `https` URL and no variable is set.
-    pub(crate) fn key_from(
+    pub(crate) fn key_from_variables(
         mut self,
         variables: &'static [&'static str],
-        variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+        read_variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, ModelError> {
         self.key_variable = variables.first().copied();
-        let read = move || variables.iter().find_map(|name| variable(name)).map(Secret::new);
+        let read_key = move || variables.iter().find_map(|name| read_variable(name)).map(Secret::new);
         let address = self.address()?;
-        if read().is_some() {
-            return Ok(self.key_source(read));
+        if read_key().is_some() {
+            return Ok(self.key_source(read_key));
         }
         if address.is_encrypted() {
-            return Err(self.no_key(address.host()));
+            return Err(self.missing_key_error(address.host()));
         }
         Ok(self)
     }
@@ -118,15 +122,15 @@ impl<D: Dialect> ClientBuilder<D> {
         self
     }
 
-    /// Sets the key. A local server usually does not need one.
+    /// Sets the key. A local server usually does not need a key.
     pub fn key(self, key: Secret) -> Self {
         self.key_source(move || Some(key.clone()))
     }
 
     /// Sets a function that returns the key. It is called when the client is built and before each request, and must not
     /// block. If it returns `None`, the request has no key.
-    pub fn key_source(mut self, read: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
-        self.authentication.key = Some(KeySource::new(read));
+    pub fn key_source(mut self, read_key: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
+        self.authentication.key = Some(KeySource::new(read_key));
         self
     }
 
@@ -136,20 +140,21 @@ impl<D: Dialect> ClientBuilder<D> {
         self
     }
 
-    /// Sets whether the key may be sent over plain HTTP.
+    /// Sets to which hosts the key may be sent over plain HTTP.
     pub fn plain_http(mut self, plain: PlainHttp) -> Self {
         self.authentication.plain_http = plain;
         self
     }
 
-    /// Sets whether responses arrive in pieces or at once.
+    /// Sets whether responses are streamed or arrive when they are complete.
     pub fn response_mode(mut self, mode: ResponseMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Sets the timeout of a response, in milliseconds. It limits the time from the request to the last byte. For a streamed
-    /// response, it limits the time until the headers, and then the time between two pieces.
+    /// Sets the timeout of a request, in milliseconds. For a response that is not streamed, this is the maximum time until its
+    /// last byte. For a streamed response, it is the maximum time until its headers, and then until each piece. A stream that
+    /// takes longer than both an hour and this timeout fails.
     pub fn request_timeout_ms(mut self, millis: u64) -> Self {
         self.limits.request_timeout = Duration::from_millis(millis);
         self
@@ -161,7 +166,8 @@ impl<D: Dialect> ClientBuilder<D> {
         self
     }
 
-    /// Sets the maximum size of a response, in bytes. The events of a streamed response may be larger in total.
+    /// Sets the maximum size of a response, in bytes. The events of a stream repeat names and ids. Therefore, their total size
+    /// may be up to 64 times this maximum.
     pub fn response_bytes_max(mut self, bytes: usize) -> Self {
         self.limits.response_bytes_max = bytes;
         self
@@ -176,17 +182,20 @@ impl<D: Dialect> ClientBuilder<D> {
     /// Creates the client. No request is sent.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] if the base URL is invalid, if the provider's own API is used without a key, if the key is
-    /// not a valid header value or would be sent to another machine over plain HTTP, or if the machine has no root
-    /// certificates.
+    /// [`ModelError::Configuration`] if
+    /// - the base URL is invalid,
+    /// - there is no key and the base URL has the host of the default base URL,
+    /// - the key is not a valid header value, or would be sent to another machine over plain HTTP although
+    ///   [`plain_http`](Self::plain_http) does not allow it, or
+    /// - TLS is needed and the machine has no root certificates.
     pub fn build(self) -> Result<ModelClient<D>, ModelError> {
         let profile = D::PROFILE;
         let address = self.address()?;
         let host = address.host().to_owned();
-        let default_address = EndpointAddress::below(profile.base_url, "")?;
+        let default_address = EndpointAddress::from_base_url(profile.base_url, "")?;
         let has_key = self.authentication.key.as_ref().and_then(KeySource::read).is_some();
         if default_address.host() == host && !has_key {
-            return Err(self.no_key(&host));
+            return Err(self.missing_key_error(&host));
         }
         let issuer = format!("{}:{host}", profile.name);
         let dialect = self.dialect.with_defaults_for(&host, &self.model);
@@ -196,15 +205,16 @@ impl<D: Dialect> ClientBuilder<D> {
 
     fn address(&self) -> Result<EndpointAddress, ModelError> {
         let (path, query) = D::path(&self.model, self.mode);
-        let address = EndpointAddress::below(&self.base_url, &path)?;
+        let address = EndpointAddress::from_base_url(&self.base_url, &path)?;
         Ok(match query {
             Some((name, value)) => address.with_query(name, value),
             None => address,
         })
     }
 
-    /// Returns the error of a missing key. It suggests a variable only if the client reads one.
-    fn no_key(&self, host: &str) -> ModelError {
+    /// Returns the error of a missing key. It suggests setting an environment variable if the client reads its key from one,
+    /// and otherwise setting the key with the builder.
+    fn missing_key_error(&self, host: &str) -> ModelError {
         let suggestion = match (self.key_variable, D::PROFILE.key_variables.first()) {
             (Some(variable), _) => format!("set the variable `{variable}`, or use a local model such as `ollama:NAME`"),
             (None, Some(variable)) => {
@@ -225,27 +235,30 @@ mod tests {
     use super::*;
     use crate::chat::{OpenAi, OpenAiBuilder};
 
-    fn from(base_url: Option<&str>, key: Option<&'static str>) -> Result<OpenAiBuilder, ModelError> {
+    /// Returns a builder whose key comes from the variable `OPENAI_API_KEY` with this value.
+    fn builder_with_variable(base_url: Option<&str>, key: Option<&'static str>) -> Result<OpenAiBuilder, ModelError> {
         let builder = OpenAi::builder("m").base_url(base_url.unwrap_or("https://api.openai.com/v1"));
-        builder.key_from(&["OPENAI_API_KEY"], move |name| {
+        builder.key_from_variables(&["OPENAI_API_KEY"], move |name| {
             key.filter(|_| name == "OPENAI_API_KEY").map(str::to_owned)
         })
     }
 
     #[test]
-    fn a_missing_key_is_refused_with_its_variable_unless_it_is_optional() {
-        let needs_key = [None, Some("https://api.mistral.ai/v1")];
-        for base_url in needs_key {
-            let error = from(base_url, None).unwrap_err();
+    fn a_missing_key_is_an_error_that_suggests_its_variable_unless_the_key_is_optional() {
+        for base_url in [None, Some("https://api.mistral.ai/v1")] {
+            let error = builder_with_variable(base_url, None).unwrap_err();
             assert!(error.suggestion().unwrap().contains("`OPENAI_API_KEY`"), "{error}");
         }
         for base_url in ["http://127.0.0.1:8080/v1", "http://gpu-box:8000/v1"] {
-            assert!(from(Some(base_url), None).unwrap().build().is_ok(), "{base_url}");
+            assert!(
+                builder_with_variable(Some(base_url), None).unwrap().build().is_ok(),
+                "{base_url}"
+            );
         }
     }
 
     #[test]
-    fn a_builder_without_a_key_is_refused_with_the_setter_and_not_with_a_variable_that_it_does_not_read() {
+    fn a_missing_key_error_suggests_to_set_a_variable_only_if_the_builder_reads_it() {
         let without_key = OpenAi::builder("m");
         for builder in [without_key.clone(), without_key.key_source(|| None)] {
             let error = builder.build().unwrap_err();
@@ -255,8 +268,8 @@ mod tests {
                 "set the key with `key`, or create the client with `from_env`, which reads `OPENAI_API_KEY`"
             );
         }
-        let plain = from(Some("http://api.openai.com/v1"), None).unwrap();
-        let error = plain.build().unwrap_err();
+        let reads_variable = builder_with_variable(Some("http://api.openai.com/v1"), None).unwrap();
+        let error = reads_variable.build().unwrap_err();
         assert!(
             error
                 .suggestion()
@@ -268,13 +281,13 @@ mod tests {
 
     #[test]
     fn a_key_over_plain_http_to_another_machine_is_refused_and_never_shown() {
-        let builder = from(Some("http://gpu-box/v1"), Some("sk-secret")).unwrap();
+        let builder = builder_with_variable(Some("http://gpu-box/v1"), Some("sk-secret")).unwrap();
         assert!(!format!("{builder:?}").contains("sk-secret"));
         let error = builder.clone().build().unwrap_err();
         assert!(error.to_string().contains("`gpu-box` over plain HTTP"), "{error}");
         let allowed = builder.plain_http(PlainHttp::AnyHost).build().unwrap();
         assert!(!format!("{allowed:?}").contains("sk-secret"));
-        let local = from(Some("http://localhost:1/v1"), Some("sk-secret")).unwrap();
+        let local = builder_with_variable(Some("http://localhost:1/v1"), Some("sk-secret")).unwrap();
         assert!(local.build().is_ok());
     }
 
@@ -288,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn no_process_wide_crypto_provider_is_installed() {
+    fn a_client_needs_no_process_wide_crypto_provider() {
         let local = OpenAi::builder("m").base_url("http://127.0.0.1:1/v1").build();
         assert!(local.is_ok(), "{local:?}");
     }

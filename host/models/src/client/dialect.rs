@@ -1,4 +1,4 @@
-//! The traits that an API of a provider implements, and its fixed properties.
+//! The traits that the module of each API implements, and the fixed properties of an API.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use toolwit_core::ToolCall;
 /// The fixed properties of an API.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiProfile {
-    /// The name of the API, which is a part of the issuer of provider blocks.
+    /// The name of the API. The issuer of a provider block is this name with the host, as `API:HOST`.
     pub(crate) name: &'static str,
     /// The base URL of the provider that defines the API.
     pub(crate) base_url: &'static str,
@@ -21,14 +21,14 @@ pub struct ApiProfile {
     /// The environment variables that can hold the key. The first one that is set counts.
     pub(crate) key_variables: &'static [&'static str],
     pub(crate) key_header: KeyHeader,
-    /// Further headers that the API requires.
+    /// The headers that the API requires in addition to the key header.
     pub(crate) headers: &'static [(&'static str, &'static str)],
 }
 
 impl ApiProfile {
-    /// Returns the value of `gen_ai.provider.name` for the provider at a host: the name in OpenTelemetry's conventions, or
-    /// `openrouter`, which they do not list. For an unknown host, it is the name of the provider that defines the API, as the
-    /// conventions recommend.
+    /// Returns the value of the OpenTelemetry attribute `gen_ai.provider.name` for the provider at a host. The semantic
+    /// conventions define the values, except `openrouter`. For an unknown host, returns the name of the provider that defines
+    /// the API, as the conventions recommend.
     pub(crate) fn telemetry_name(&self, host: &str) -> &'static str {
         match (host, self.name) {
             ("api.mistral.ai", _) => "mistral_ai",
@@ -43,27 +43,27 @@ impl ApiProfile {
     }
 }
 
-/// An API of a provider: converts requests of the agent loop to its format, and its responses back.
+/// An API of a provider. Converts requests of the agent loop to the format of the API, and creates the readers of responses.
 pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// The fixed properties of the API.
     const PROFILE: ApiProfile;
 
-    /// Whether the API can defer tools until the model searches for them. Not every model of the provider supports it.
+    /// Whether the API can defer tools until the model searches for them. Not every model of the provider supports deferral.
     const DEFERS_TOOLS: bool = false;
 
     /// The reader of responses of this API.
     type Reader: ResponseReader;
 
-    /// Sets the default of each setting that was not set, if the default depends on the host or the model.
+    /// Returns the dialect with the defaults that depend on the host or the model. Settings that were set stay unchanged.
     fn with_defaults_for(self, host: &str, model: &str) -> Self;
 
-    /// Returns the path of the endpoint below the base URL, and a parameter of the query if the endpoint needs one.
+    /// Returns the path of the endpoint below the base URL, and the query parameter that the endpoint needs, if any.
     fn path(model: &str, mode: ResponseMode) -> (String, Option<(&'static str, &'static str)>);
 
-    /// Returns the body of a request. It contains only those provider blocks of the history that `issuer` issued.
+    /// Returns the body of a request. Of the provider blocks in the history, it contains only those that `issuer` issued.
     fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value;
 
-    /// Returns the maximum number of tokens of a response, with its reasoning, for a request whose options do not set one.
+    /// Returns the maximum number of tokens of a response, including its reasoning, for a request whose options do not set it.
     fn max_tokens(&self, _model: &str, effort: Option<ReasoningEffort>) -> u32 {
         default_max_tokens(effort)
     }
@@ -71,32 +71,33 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// Returns a reader for one response.
     fn reader(&self) -> Self::Reader;
 
-    /// Changes the arguments of a call so that they fit the tool's own schema, if the body of the request had a converted one.
+    /// Changes the arguments of a call to fit the original schema of the tool, if [`body`](Self::body) converts the schema.
     fn restore_arguments(&self, _call: &mut ToolCall, _tool: &DeclaredTool) {}
 
-    /// Returns an answer changed to fit `schema`, the answer schema of the options, if the body of the request had a converted
-    /// one. Returns `None` if the answer needs no change.
+    /// Changes an answer to fit the original answer schema, if [`body`](Self::body) converts this schema. Returns `None` if the
+    /// answer needs no change.
     fn restore_answer(&self, _answer: &str, _schema: &Value) -> Option<String> {
         None
     }
 }
 
-/// The default maximum number of tokens of a response without reasoning. Current models accept it.
+/// The default maximum number of tokens of a response without reasoning. All current models accept this number.
 const MAX_TOKENS_DEFAULT: u32 = 8_192;
 
-/// The default maximum number of tokens of a response with its reasoning.
-const MAX_TOKENS_REASONING: u32 = 32_768;
+/// The default maximum number of tokens of a response and its reasoning.
+const MAX_TOKENS_DEFAULT_REASONING: u32 = 32_768;
 
-/// Returns the default maximum number of tokens of a response for a level of reasoning.
+/// Returns the default maximum number of tokens of a response for a reasoning effort.
 pub(crate) fn default_max_tokens(effort: Option<ReasoningEffort>) -> u32 {
+    // `None` and `Some(ReasoningEffort::None)` both stand for a response without reasoning.
     if effort > Some(ReasoningEffort::None) {
-        MAX_TOKENS_REASONING
+        MAX_TOKENS_DEFAULT_REASONING
     } else {
         MAX_TOKENS_DEFAULT
     }
 }
 
-/// Whether a response continues.
+/// Whether a response is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReaderState {
     /// Further events may follow.
@@ -105,8 +106,8 @@ pub enum ReaderState {
     Done,
 }
 
-/// A reader of one response of an API, which adds its content to a [`ResponseAssembly`]. It ignores unknown fields, events and
-/// kinds of content.
+/// Reads one response of an API and adds the content of the response to a [`ResponseAssembly`]. Ignores unknown fields, events
+/// and types of content.
 pub trait ResponseReader: Send {
     /// Reads an event of a stream.
     ///
@@ -121,7 +122,7 @@ pub trait ResponseReader: Send {
     /// The failure that the document reports, or a failure if it is not a response of this API or exceeds its maximum size.
     fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure>;
 
-    /// Adds the blocks that the reader has collected until the end of the response.
+    /// Adds the provider blocks that the reader collected while it read the response.
     ///
     /// # Errors
     /// A failure if the response exceeds its maximum size.

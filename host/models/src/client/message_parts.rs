@@ -7,16 +7,16 @@ use toolwit_core::{ProviderBlock, ToolCall};
 /// A part of an assistant message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum MessagePart<'m> {
-    /// A piece of the text; not empty.
+    /// A piece of the text. Never empty.
     Text(&'m str),
-    /// A call.
+    /// A tool call.
     Call(&'m ToolCall),
     /// The data of a provider block that this provider issued.
     Block(&'m Value),
 }
 
-/// Returns the parts of an assistant message: its text, its calls, and those provider blocks that `issuer` issued, at their
-/// positions.
+/// Returns the parts of an assistant message: its text, its calls, and the provider blocks that `issuer` issued. A block is at
+/// the position at which the provider sent it.
 pub(crate) fn message_parts<'m>(
     content: &'m str,
     calls: &'m [ToolCall],
@@ -24,23 +24,24 @@ pub(crate) fn message_parts<'m>(
     issuer: &str,
 ) -> Vec<MessagePart<'m>> {
     let mut parts = Vec::new();
-    let (mut text_done, mut calls_done) = (0, 0);
+    let (mut text_start, mut calls_start) = (0, 0);
     for block in blocks.iter().filter(|block| block.issuer == issuer) {
-        // The text or the calls may have been changed since the response arrived.
+        // The text or the calls may have changed since the response arrived. Then the position of a block can be beyond their
+        // end, or within a character.
         let text_end = block.text_bytes_before.min(content.len());
-        if text_end > text_done && content.is_char_boundary(text_end) {
-            parts.push(MessagePart::Text(&content[text_done..text_end]));
-            text_done = text_end;
+        if text_end > text_start && content.is_char_boundary(text_end) {
+            parts.push(MessagePart::Text(&content[text_start..text_end]));
+            text_start = text_end;
         }
-        let calls_end = block.calls_before.clamp(calls_done, calls.len().max(calls_done));
-        parts.extend(calls[calls_done..calls_end].iter().map(MessagePart::Call));
-        calls_done = calls_end;
+        let calls_end = block.calls_before.clamp(calls_start, calls.len().max(calls_start));
+        parts.extend(calls[calls_start..calls_end].iter().map(MessagePart::Call));
+        calls_start = calls_end;
         parts.push(MessagePart::Block(&block.data));
     }
-    if text_done < content.len() {
-        parts.push(MessagePart::Text(&content[text_done..]));
+    if text_start < content.len() {
+        parts.push(MessagePart::Text(&content[text_start..]));
     }
-    parts.extend(calls[calls_done..].iter().map(MessagePart::Call));
+    parts.extend(calls[calls_start..].iter().map(MessagePart::Call));
     parts
 }
 
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn opaque_parts_are_at_their_positions_and_go_to_their_issuer_only() {
+    fn provider_blocks_are_at_their_positions_and_go_to_their_issuer_only() {
         let call = |id: &str| ToolCall {
             id: id.to_owned(),
             name: "f".to_owned(),
@@ -86,10 +87,13 @@ mod tests {
                 MessagePart::Block(&five),
             ]
         );
-        let elsewhere = message_parts("hi", &calls[..1], &blocks, "z");
-        assert_eq!(elsewhere, [MessagePart::Text("hi"), MessagePart::Call(&calls[0])]);
-        let split_character = [block("x", 1, 3, 0)];
-        let parts = message_parts("hié", &[], &split_character, "x");
+        let for_other_issuer = message_parts("hi", &calls[..1], &blocks, "z");
+        assert_eq!(
+            for_other_issuer,
+            [MessagePart::Text("hi"), MessagePart::Call(&calls[0])]
+        );
+        let block_within_character = [block("x", 1, 3, 0)];
+        let parts = message_parts("hié", &[], &block_within_character, "x");
         assert_eq!(parts, [MessagePart::Block(&one), MessagePart::Text("hié")]);
     }
 }

@@ -14,9 +14,10 @@ use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 /// A client of one model behind an API of its provider.
 ///
 /// Each inference is one request, limited in time and bytes. Its response is streamed unless the client is built with
-/// [`ResponseMode::Complete`](crate::ResponseMode::Complete). A request is retried after a failure that may be temporary, such
-/// as an overloaded or unreachable provider, unless the listener has received a part of the response. The key is sent only to
-/// the host of the base URL, and does not appear in logs or errors. Proxies from the environment are not used.
+/// [`ResponseMode::Complete`](crate::ResponseMode::Complete). The client retries a request after a failure that may be
+/// temporary, such as an overloaded or unreachable provider, unless the listener of the request has received a part of the
+/// response. The key is sent only to the host of the base URL, and does not appear in logs or errors. Proxies from the
+/// environment are not used.
 #[derive(Clone, Debug)]
 pub struct ModelClient<D> {
     model: String,
@@ -26,10 +27,10 @@ pub struct ModelClient<D> {
     dialect: D,
 }
 
-/// Maximum wait for the end of a body after the response is complete. The end usually arrives with the last packet.
+/// The maximum wait for the end of a body after the response is complete. Usually, the end arrives with the last data.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(5);
 
-/// A failed attempt.
+/// A failed attempt to send a request and to read its response.
 struct FailedAttempt {
     failure: AttemptFailure,
     /// Whether the listener of the request received a part of the response.
@@ -53,7 +54,7 @@ impl<D: Dialect> ModelClient<D> {
             let key = self.endpoint.key();
             let FailedAttempt { failure, has_emitted } = match self.send_once(request, body, key.as_ref()).await {
                 Ok(response) => return Ok(response),
-                Err(failed) => failed,
+                Err(failed_attempt) => failed_attempt,
             };
             let failure = failure.cleaned(|text| match &key {
                 Some(key) => key.redact(text),
@@ -76,7 +77,7 @@ impl<D: Dialect> ModelClient<D> {
         let bytes_max = self.endpoint.limits().response_bytes_max;
         let mut response = ResponseAssembly::new(request, &self.issuer, bytes_max);
         match self.read_response(body, key, &mut response).await {
-            Ok(()) => Ok(self.restore(response.finish(), request)),
+            Ok(()) => Ok(self.fit_to_schemas(response.finish(), request)),
             Err(failure) => Err(FailedAttempt {
                 failure,
                 has_emitted: response.has_emitted(),
@@ -84,7 +85,7 @@ impl<D: Dialect> ModelClient<D> {
         }
     }
 
-    /// Sends a request and reads its response.
+    /// Sends a request and reads its response into `response`.
     async fn read_response(
         &self,
         body: &[u8],
@@ -95,9 +96,9 @@ impl<D: Dialect> ModelClient<D> {
         let mut body_reader = BodyReader::new(self.dialect.reader(), self.endpoint.limits().response_bytes_max);
         loop {
             let piece = match http_response.next_piece().await {
-                // The connection may fail after the response is complete.
-                Err(_) if body_reader.is_complete(response) => return body_reader.end(response),
-                piece => piece?,
+                // A failure of the connection after the end of the response is ignored.
+                Err(_) if body_reader.is_complete(response) => return body_reader.finish_response(response),
+                result => result?,
             };
             let Some(piece) = piece else {
                 return body_reader.finish(&http_response.content_type(), response);
@@ -109,9 +110,9 @@ impl<D: Dialect> ModelClient<D> {
         }
     }
 
-    /// Changes the calls and the answer of a response to fit the schemas of the tools and of the request, which the dialect
-    /// may have converted for the provider.
-    fn restore(&self, mut response: ChatResponse, request: ChatRequest<'_>) -> ChatResponse {
+    /// Changes the calls and the answer of a response to fit the original schemas of the tools and of the answer. The dialect
+    /// may have sent converted schemas to the provider.
+    fn fit_to_schemas(&self, mut response: ChatResponse, request: ChatRequest<'_>) -> ChatResponse {
         for call in &mut response.tool_calls {
             if let Some(tool) = request.tools.iter().find(|tool| tool.name.as_str() == call.name) {
                 self.dialect.restore_arguments(call, tool);
@@ -158,7 +159,7 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
     }
 }
 
-/// Reads the end of a body, which normally has arrived already, so that the connection can be used again.
+/// Reads the body to its end, so that the connection can be used again. Normally, the end has already arrived.
 async fn drain(http_response: &mut HttpResponse) {
     let end = async { while let Ok(Some(_)) = http_response.next_piece().await {} };
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, end).await;

@@ -1,4 +1,4 @@
-//! The reader of a response's body.
+//! Reads the body of a response.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use crate::assembly::ResponseAssembly;
 use crate::decode::{BodyDecoder, BodyPart, Fields};
 use crate::http::{AttemptFailure, ProviderError};
 
-/// Reads the body of a response, which arrives in pieces of any size, into its assembly.
+/// Reads the body of a response, which arrives in pieces of any size, into a [`ResponseAssembly`].
 pub(super) struct BodyReader<R> {
     decoder: BodyDecoder,
     reader: R,
-    /// Whether an event has been read: the body is a stream.
+    /// Whether an event has been read, so that the body is a stream.
     has_events: bool,
 }
 
@@ -27,20 +27,20 @@ impl<R: ResponseReader> BodyReader<R> {
     /// Reads a piece of the body.
     ///
     /// # Errors
-    /// The piece is not a part of a response, exceeds a limit, or contains a failure that the provider reports.
+    /// The piece is not valid, makes the response exceed a limit, or contains an error that the provider reports.
     pub(super) fn push(
         &mut self,
         piece: &[u8],
         response: &mut ResponseAssembly<'_>,
     ) -> Result<ReaderState, AttemptFailure> {
         let parts = self.decoder.push(piece)?;
-        self.read(parts, response)
+        self.read_parts(parts, response)
     }
 
     /// Reads the end of the body.
     ///
     /// # Errors
-    /// The body is not a response, exceeds a limit, ended before the response was complete, or contains a failure that the
+    /// The body is not a response, exceeds a limit, ended before the response was complete, or contains an error that the
     /// provider reports.
     pub(super) fn finish(
         &mut self,
@@ -48,38 +48,38 @@ impl<R: ResponseReader> BodyReader<R> {
         response: &mut ResponseAssembly<'_>,
     ) -> Result<(), AttemptFailure> {
         let parts = self.decoder.finish(content_type)?;
-        if self.read(parts, response)? == ReaderState::Done {
+        if self.read_parts(parts, response)? == ReaderState::Done {
             return Ok(());
         }
         if !self.has_events {
             return Err(self
                 .decoder
-                .not_a_response(content_type, "it is neither JSON nor a stream of events"));
+                .not_a_response(content_type, "it has neither a JSON document nor an event"));
         }
         if !self.is_complete(response) {
             return Err(AttemptFailure::interrupted());
         }
-        self.end(response)
+        self.finish_response(response)
     }
 
-    /// Ends a response for which [`is_complete`](Self::is_complete) is true.
-    pub(super) fn end(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+    /// Ends a response that [`is_complete`](Self::is_complete) although its body has no end mark.
+    pub(super) fn finish_response(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         self.reader.finish(response)
     }
 
     /// Returns whether the response would be complete if the body ended here.
     pub(super) fn is_complete(&self, response: &ResponseAssembly<'_>) -> bool {
-        self.has_events && response.has_stopped()
+        self.has_events && response.has_stop_reason()
     }
 
-    /// Reads the parts of a body in their order, up to the one that completes the response.
-    fn read(
+    /// Reads the parts of a body in order, up to the part that completes the response.
+    fn read_parts(
         &mut self,
         parts: Vec<BodyPart>,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<ReaderState, AttemptFailure> {
         for part in parts {
-            let state = match part {
+            let reader_state = match part {
                 BodyPart::Document(document) => {
                     check_error(&document)?;
                     self.reader.read_document(&document, response)?;
@@ -94,24 +94,25 @@ impl<R: ResponseReader> BodyReader<R> {
                 BodyPart::End if self.has_events => ReaderState::Done,
                 BodyPart::End => ReaderState::Open,
             };
-            if state == ReaderState::Done {
+            if reader_state == ReaderState::Done {
                 self.reader.finish(response)?;
-                return Ok(state);
+                return Ok(reader_state);
             }
         }
         Ok(ReaderState::Open)
     }
 }
 
-/// Fails with the error that a provider sends with status 200, in place of a response or in the middle of a stream.
+/// Fails if the value contains an error: some providers send an error with HTTP status 200, instead of a response or within a
+/// stream.
 fn check_error(value: &Value) -> Result<(), AttemptFailure> {
-    let error = value.present("error").filter(|error| match error {
+    let error = value.non_null("error").filter(|error| match error {
         Value::String(text) => !text.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
         _ => false,
     });
     match error {
-        Some(error) => Err(ProviderError::of(error).into_failure(200, None)),
+        Some(error) => Err(ProviderError::from_json(error).into_failure(200, None)),
         None => Ok(()),
     }
 }

@@ -1,9 +1,9 @@
-//! The ids of calls in the form that a provider accepts.
+//! Converts the ids of tool calls to the form that a provider accepts.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The form of the call ids that a provider accepts. A history can have ids of another provider.
+/// The form of the call ids that a provider accepts. A history can contain ids of another provider, in another form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CallIdForm {
     /// Any text.
@@ -16,16 +16,16 @@ pub(crate) enum CallIdForm {
 }
 
 impl CallIdForm {
-    /// Returns the id itself if it has this form, or else an id of this form that is derived from it. Equal ids give equal
-    /// results, so that the result of a call still belongs to the call.
+    /// Returns the id unchanged if it has this form. Otherwise, returns an id of this form that is derived from a hash of the id.
+    /// Equal ids give equal results, so that a tool result still has the same id as its call.
     pub(crate) fn apply_to(self, id: &str) -> Cow<'_, str> {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        let fits = match self {
+        let has_this_form = match self {
             Self::Any => true,
             Self::Word => !id.is_empty() && id.len() <= 64 && id.bytes().all(is_word),
             Self::NineCharacters => id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
         };
-        if fits {
+        if has_this_form {
             return Cow::Borrowed(id);
         }
         let mut hasher = DefaultHasher::new();
@@ -60,7 +60,7 @@ mod tests {
             assert_eq!(
                 CallIdForm::NineCharacters.apply_to(id),
                 nine,
-                "the same id in every request"
+                "every request contains the same id"
             );
         }
         assert_eq!(CallIdForm::Any.apply_to("functions.add:0"), "functions.add:0");

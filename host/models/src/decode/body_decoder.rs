@@ -1,4 +1,4 @@
-//! A decoder of response bodies: a JSON document, or a stream of events.
+//! A decoder of response bodies: JSON documents and streams of events.
 
 use serde_json::{Deserializer, Value};
 
@@ -9,44 +9,47 @@ use toolwit_core::text::json_part_count;
 /// The data of the event that ends a stream of the OpenAI API.
 const END_MARK: &str = "[DONE]";
 
-/// Maximum number of values and names in a body of JSON or in an event. Parsed values take up to a hundred times the memory of
-/// their text. A usual response has a few thousand values.
+/// The maximum number of values and field names in a JSON body or in an event. Parsed values take up to a hundred times the memory
+/// of their text. A usual response has a few thousand values.
 const VALUES_MAX: usize = 256 << 10;
 
-/// A part of a body.
+/// A part of a response body.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum BodyPart {
-    /// The only JSON document of the body.
+    /// A JSON document that is the complete body.
     Document(Value),
     /// One event of a stream.
     Event(Value),
-    /// The mark that ends a stream.
+    /// The end mark of a stream.
     End,
 }
 
 /// Decodes the body of a response, which arrives in pieces of any size.
 ///
-/// The first character after white space decides whether it is JSON or a stream of events. The content type does not: servers
-/// send either with the type of the other, and an error in place of a stream is usually JSON. Several JSON documents, and the
-/// elements of an array, count as the events of a stream.
+/// The first character that is not white space determines the format: a JSON body starts with `{` or `[`, and any other body is a
+/// stream of server-sent events. The content type is ignored: some servers send JSON with the type of a stream or a stream with
+/// the type of JSON. If a JSON body consists of several documents or of an array, each document or element counts as an event.
 #[derive(Debug)]
 pub(crate) struct BodyDecoder {
     format: BodyFormat,
     /// The number of bytes of the body that have arrived.
     bytes_read: usize,
+    /// The maximum size of a JSON body, and of each event of a stream.
     bytes_max: usize,
 }
 
+/// The format of a body, as far as it is known.
 #[derive(Debug)]
 enum BodyFormat {
     /// Only white space has arrived.
     Unknown,
+    /// A JSON body, with its bytes that have arrived.
     Json(Vec<u8>),
     Events(EventDecoder),
 }
 
 impl BodyDecoder {
-    /// Creates a decoder with a maximum size of a body of JSON, and of each event.
+    /// Creates a decoder. `bytes_max` limits a JSON body, and each event of a stream.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             format: BodyFormat::Unknown,
@@ -55,11 +58,12 @@ impl BodyDecoder {
         }
     }
 
-    /// Decodes a piece and returns the parts that it completes. A body of JSON has no parts before its end.
+    /// Decodes a piece and returns the parts that it completes. A JSON body is decoded only at its end, by
+    /// [`finish`](Self::finish).
     ///
     /// # Errors
-    /// The body or an event exceeds its maximum size, or an event has too many values or begins like a JSON object and is
-    /// invalid.
+    /// A JSON body or an event exceeds its maximum size, an event has too many values, or an event starts with `{` and is not
+    /// valid JSON.
     pub(crate) fn push(&mut self, mut piece: &[u8]) -> Result<Vec<BodyPart>, AttemptFailure> {
         self.bytes_read += piece.len();
         if matches!(self.format, BodyFormat::Unknown) {
@@ -85,7 +89,7 @@ impl BodyDecoder {
     /// Decodes the end of the body and returns the parts that it completes.
     ///
     /// # Errors
-    /// The body is empty or is invalid JSON, has too many values, or ends with an invalid event.
+    /// The body is empty, is invalid JSON, has too many values, or ends with an invalid event.
     pub(crate) fn finish(&mut self, content_type: &str) -> Result<Vec<BodyPart>, AttemptFailure> {
         let mut events = Vec::new();
         match &mut self.format {
@@ -100,12 +104,12 @@ impl BodyDecoder {
     }
 
     /// Returns the failure for a body that is not a response of the provider.
-    pub(crate) fn not_a_response(&self, content_type: &str, why: &str) -> AttemptFailure {
-        let kind = match content_type {
-            "" => "of no content type".to_owned(),
-            kind => format!("of content type `{kind}`"),
+    pub(crate) fn not_a_response(&self, content_type: &str, reason: &str) -> AttemptFailure {
+        let type_text = match content_type {
+            "" => "without a content type".to_owned(),
+            content_type => format!("of content type `{content_type}`"),
         };
-        AttemptFailure::malformed(format!("{} bytes {kind}: {why}", self.bytes_read))
+        AttemptFailure::malformed(format!("{} bytes {type_text}: {reason}", self.bytes_read))
     }
 }
 
@@ -120,7 +124,7 @@ fn event_parts(events: &[String]) -> Result<Vec<BodyPart>, AttemptFailure> {
             continue;
         }
         check_value_count(data.as_bytes())?;
-        // Servers that omit the blank line between events send several objects in one.
+        // If a server omits the blank line between events, several objects are the data of one event.
         for value in Deserializer::from_str(data).into_iter::<Value>() {
             let value = value
                 .map_err(|error| AttemptFailure::malformed(format!("an event of the stream is not JSON: {error}")))?;
@@ -130,7 +134,7 @@ fn event_parts(events: &[String]) -> Result<Vec<BodyPart>, AttemptFailure> {
     Ok(parts)
 }
 
-/// Parses a body of JSON: a document, or several documents or an array, which are events.
+/// Parses a JSON body. The documents of a body with several documents, and the elements of an array, are events.
 fn document_parts(text: &[u8]) -> Result<Vec<BodyPart>, serde_json::Error> {
     let mut values: Vec<Value> = Deserializer::from_slice(text).into_iter().collect::<Result<_, _>>()?;
     if let [Value::Array(elements)] = values.as_mut_slice() {
@@ -142,7 +146,7 @@ fn document_parts(text: &[u8]) -> Result<Vec<BodyPart>, serde_json::Error> {
     })
 }
 
-/// Checks the number of values and names before they are parsed.
+/// Fails if a JSON text has too many values and names. They are counted without parsing, which would take much memory.
 fn check_value_count(text: &[u8]) -> Result<(), AttemptFailure> {
     if json_part_count(text) > VALUES_MAX {
         let message = format!("it has more than {VALUES_MAX} values and names");
@@ -164,19 +168,19 @@ mod tests {
 
     // attack: F11
     #[test]
-    fn a_response_of_too_many_parts_is_refused_before_it_is_parsed() {
+    fn a_response_with_too_many_values_is_refused() {
         let document = |items: usize| format!("{{\"x\": [{}]}}", vec!["{}"; items].join(","));
-        let decoded = |text: String| {
+        let decode_large = |text: String| {
             let mut decoder = BodyDecoder::new(16 << 20);
-            let pushed = decoder.push(text.as_bytes());
-            pushed.and_then(|events| Ok((events, decoder.finish("application/json")?)))
+            let parts = decoder.push(text.as_bytes());
+            parts.and_then(|parts| Ok((parts, decoder.finish("application/json")?)))
         };
-        assert!(decoded(document(100_000)).is_ok());
-        assert!(decoded(document(VALUES_MAX)).is_err());
-        assert!(decoded(format!("data: {}\n\n", document(100_000))).is_ok());
-        assert!(decoded(format!("data: {}\n\n", document(VALUES_MAX))).is_err());
+        assert!(decode_large(document(100_000)).is_ok());
+        assert!(decode_large(document(VALUES_MAX)).is_err());
+        assert!(decode_large(format!("data: {}\n\n", document(100_000))).is_ok());
+        assert!(decode_large(format!("data: {}\n\n", document(VALUES_MAX))).is_err());
         let text = json!({ "x": "{,[".repeat(1 << 20) }).to_string();
-        assert!(decoded(text).is_ok(), "text has one part");
+        assert!(decode_large(text).is_ok(), "the marks within a text are not counted");
     }
 
     fn decode(body: &str) -> Result<Vec<BodyPart>, AttemptFailure> {
@@ -188,31 +192,31 @@ mod tests {
 
     // attack: F6
     #[test]
-    fn documents_arrays_lines_and_events_are_told_apart_by_their_content() {
+    fn documents_arrays_lines_and_events_are_distinguished_by_their_content() {
         let (one, two) = (json!({"a": 1}), json!({"a": 2}));
         let document = |value: &Value| BodyPart::Document(value.clone());
         let event = |value: &Value| BodyPart::Event(value.clone());
         assert_eq!(decode(" \n{\"a\": 1}\n").unwrap(), [document(&one)]);
-        let both = [event(&one), event(&two)];
-        assert_eq!(decode("[{\"a\": 1}\n,\n{\"a\": 2}]").unwrap(), both);
-        assert_eq!(decode("{\"a\": 1}\n{\"a\": 2}\n").unwrap(), both);
-        assert_eq!(decode("data: {\"a\": 1}\ndata: {\"a\": 2}").unwrap(), both);
+        let both_events = [event(&one), event(&two)];
+        assert_eq!(decode("[{\"a\": 1}\n,\n{\"a\": 2}]").unwrap(), both_events);
+        assert_eq!(decode("{\"a\": 1}\n{\"a\": 2}\n").unwrap(), both_events);
+        assert_eq!(decode("data: {\"a\": 1}\ndata: {\"a\": 2}").unwrap(), both_events);
         let stream = "\n: hi\n\ndata: {\"a\": 1}\n\ndata: ping\n\ndata: [DONE]\n\n";
         assert_eq!(decode(stream).unwrap(), [event(&one), BodyPart::End]);
     }
 
     // attack: F7
     #[test]
-    fn an_empty_a_cut_and_an_oversized_body_are_refused() {
-        let why = |body: &str| match decode(body).unwrap_err() {
+    fn empty_truncated_and_oversized_bodies_are_refused() {
+        let reason = |body: &str| match decode(body).unwrap_err() {
             AttemptFailure::Permanent(error) => error.to_string(),
             other => format!("{other:?}"),
         };
-        assert!(why("").contains("0 bytes of content type `text/plain`: it is empty"));
-        assert!(why("{\"a\": ").contains("EOF while parsing"));
-        assert!(why(&" ".repeat(1_001)).contains("more than 1000 bytes"));
-        assert!(why(&format!("{{{}", " ".repeat(1_000))).contains("more than 1000 bytes"));
-        assert!(why(&format!("data: {}", "x".repeat(1_000))).contains("more than 1000 bytes"));
-        assert!(why("data: {\"a\": \n\n").contains("an event of the stream is not JSON"));
+        assert!(reason("").contains("0 bytes of content type `text/plain`: it is empty"));
+        assert!(reason("{\"a\": ").contains("EOF while parsing"));
+        assert!(reason(&" ".repeat(1_001)).contains("more than 1000 bytes"));
+        assert!(reason(&format!("{{{}", " ".repeat(1_000))).contains("more than 1000 bytes"));
+        assert!(reason(&format!("data: {}", "x".repeat(1_000))).contains("more than 1000 bytes"));
+        assert!(reason("data: {\"a\": \n\n").contains("an event of the stream is not JSON"));
     }
 }

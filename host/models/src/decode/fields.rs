@@ -4,14 +4,14 @@ use serde_json::Value;
 
 /// Access to fields that a provider may omit, set to `null` or send with another type.
 pub(crate) trait Fields {
-    /// Returns the text of a field, or an empty text.
+    /// Returns the text of a field, or an empty text if the field is missing or is not a text.
     fn text(&self, key: &str) -> &str;
-    /// Returns the elements of a field with an array, or an empty slice.
+    /// Returns the elements of a field, or an empty slice if the field is missing or is not an array.
     fn items(&self, key: &str) -> &[Value];
-    /// Returns the value at a JSON pointer, or `None` if it is not a non-negative integer.
+    /// Returns the number at a JSON pointer. Returns `None` if it is missing, negative or not an integer.
     fn count(&self, pointer: &str) -> Option<u64>;
     /// Returns the value of a field, or `None` if it is missing or `null`.
-    fn present(&self, key: &str) -> Option<&Value>;
+    fn non_null(&self, key: &str) -> Option<&Value>;
 }
 
 impl Fields for Value {
@@ -27,7 +27,7 @@ impl Fields for Value {
         self.pointer(pointer).and_then(Value::as_u64)
     }
 
-    fn present(&self, key: &str) -> Option<&Value> {
+    fn non_null(&self, key: &str) -> Option<&Value> {
         self.get(key).filter(|value| !value.is_null())
     }
 }

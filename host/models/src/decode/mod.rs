@@ -1,7 +1,7 @@
-//! From bytes to JSON: the decoder of server-sent events and of complete bodies.
+//! Converts response bodies to JSON values: streams of server-sent events, and JSON documents.
 //!
-//! The decoders accept pieces of any size and at any boundary. Each event of a stream, and each body of JSON, is limited in
-//! bytes.
+//! The decoders accept pieces of any size. A piece can end anywhere, even within a character. Each event of a stream and each
+//! JSON body is limited in bytes.
 
 mod body_decoder;
 mod event_decoder;

@@ -9,10 +9,10 @@ use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::SchemaSubset;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice};
 
-/// The text in the names of models that have levels of thinking.
-const LEVEL_MODELS: &str = "gemini-3";
+/// A text in the names of the models that accept a thinking level. Earlier models accept a thinking budget.
+const THINKING_LEVEL_MODELS: &str = "gemini-3";
 
-/// The Gemini API. The signatures of thoughts are sent back to the provider.
+/// The Gemini API. The requests contain the thought signatures of earlier responses, which the provider requires back.
 #[derive(Clone, Debug, Default)]
 pub struct GenerateContent(());
 
@@ -72,6 +72,7 @@ impl Dialect for GenerateContent {
     }
 
     fn max_tokens(&self, model: &str, effort: Option<ReasoningEffort>) -> u32 {
+        // These models think by default.
         let is_reasoning_model = ["gemini-2.5", "gemini-3"].iter().any(|name| model.contains(name));
         default_max_tokens(effort.or_else(|| is_reasoning_model.then_some(ReasoningEffort::Medium)))
     }
@@ -102,20 +103,20 @@ fn generation_config(model: &str, request: ChatRequest<'_>) -> Map<String, Value
         set("temperature", json!(temperature));
     }
     if let Some(effort) = options.reasoning_effort {
-        set("thinkingConfig", thinking(model, effort));
+        set("thinkingConfig", thinking_config(model, effort));
     }
-    // Earlier models refuse a schema together with tools.
-    let can_constrain = request.tools.is_empty() || model.contains(LEVEL_MODELS);
-    if let Some(schema) = options.answer_schema.as_ref().filter(|_| can_constrain) {
+    // Models before Gemini 3 refuse an answer schema together with tools.
+    let accepts_schema = request.tools.is_empty() || model.contains(THINKING_LEVEL_MODELS);
+    if let Some(schema) = options.answer_schema.as_ref().filter(|_| accepts_schema) {
         set("responseMimeType", json!("application/json"));
         set("responseJsonSchema", SchemaSubset::Gemini.convert_answer(schema));
     }
     config
 }
 
-/// Returns the options of thinking: a level or, for earlier models, a budget of tokens.
-fn thinking(model: &str, effort: ReasoningEffort) -> Value {
-    if model.contains(LEVEL_MODELS) {
+/// Returns the options of thinking: a level or, for earlier models, a budget in tokens.
+fn thinking_config(model: &str, effort: ReasoningEffort) -> Value {
+    if model.contains(THINKING_LEVEL_MODELS) {
         let level = match effort {
             // These models cannot answer without thinking.
             ReasoningEffort::None | ReasoningEffort::Minimal | ReasoningEffort::Low => "low",

@@ -1,4 +1,4 @@
-//! The history in the format of the Gemini API.
+//! The messages of a conversation in the format of the Gemini API.
 
 use serde_json::{Value, json};
 
@@ -6,23 +6,25 @@ use crate::client::{MessagePart, message_parts};
 use crate::decode::Fields;
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
-/// The key of a provider block with the signature of the next call.
+/// The key, in the data of a provider block, of the signature of the next call.
 pub(super) const CALL_SIGNATURE: &str = "call_signature";
 
-/// The keys of a provider block with the signature of the next text, and with the length of this text in bytes.
+/// The key, in the data of a provider block, of the signature of the next text.
 pub(super) const TEXT_SIGNATURE: &str = "text_signature";
+
+/// The key, in the same data, of the length of this text in bytes.
 pub(super) const TEXT_BYTES: &str = "text_bytes";
 
-/// The key of a provider block with a part of a message that is sent back as it is.
+/// The key, in the data of a provider block, of a part of a message that is sent back unchanged.
 pub(super) const PART: &str = "part";
 
-/// The documented placeholder for the signature of a call without one, such as a call that another model made.
+/// The placeholder that the API documents for a call without a signature, such as a call of another model.
 const SIGNATURE_PLACEHOLDER: &str = "skip_thought_signature_validator";
 
-/// The text in the names of models that refuse calls without a signature.
-const SIGNING_MODELS: &str = "gemini-3";
+/// A text in the names of the models that require a signature in the first call of each message.
+const SIGNATURE_MODELS: &str = "gemini-3";
 
-/// Returns the system prompts, or `None` if there are none.
+/// Returns the system prompts as one instruction, or `None` if there are no system prompts.
 pub(super) fn system_instruction(messages: &[Message]) -> Option<Value> {
     let texts = messages.iter().filter_map(|message| match &message.role {
         Role::System { content } if !content.is_empty() => Some(json!({"text": content})),
@@ -32,7 +34,8 @@ pub(super) fn system_instruction(messages: &[Message]) -> Option<Value> {
     (!parts.is_empty()).then(|| json!({"parts": parts}))
 }
 
-/// Returns the messages without system prompts. The API requires the results of all calls of a response in one message.
+/// Returns the messages without the system prompts. Consecutive tool results become one message, because the API requires the
+/// results of all calls of a response in one message.
 pub(super) fn contents(messages: &[Message], issuer: &str, model: &str) -> Vec<Value> {
     let mut contents: Vec<Value> = Vec::new();
     let mut follows_result = false;
@@ -46,8 +49,8 @@ pub(super) fn contents(messages: &[Message], issuer: &str, model: &str) -> Vec<V
                 tool_calls,
                 blocks,
             } => {
-                let mut parts = message_content(content, tool_calls, blocks, issuer);
-                if model.contains(SIGNING_MODELS) {
+                let mut parts = model_parts(content, tool_calls, blocks, issuer);
+                if model.contains(SIGNATURE_MODELS) {
                     sign_first_call(&mut parts);
                 }
                 if !parts.is_empty() {
@@ -74,17 +77,18 @@ pub(super) fn contents(messages: &[Message], issuer: &str, model: &str) -> Vec<V
     contents
 }
 
-/// Returns the parts of a message of the model.
-fn message_content(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], issuer: &str) -> Vec<Value> {
+/// Returns the parts of a message of the model, with the signatures that the provider issued.
+fn model_parts(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], issuer: &str) -> Vec<Value> {
     let mut parts: Vec<Value> = Vec::new();
     let mut call_signature = None;
     let mut text_signature: Option<(&str, usize)> = None;
     for part in message_parts(content, calls, blocks, issuer) {
         match part {
             MessagePart::Text(text) => {
-                let (signed, rest) = match text_signature.take() {
+                let (signed, unsigned) = match text_signature.take() {
                     Some((signature, bytes)) => match text.split_at_checked(bytes) {
-                        Some((signed, rest)) => (Some((signed, signature)), rest),
+                        Some((signed, unsigned)) => (Some((signed, signature)), unsigned),
+                        // The text has changed since the response arrived.
                         None => (Some((text, signature)), ""),
                     },
                     None => (None, text),
@@ -92,8 +96,8 @@ fn message_content(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], 
                 if let Some((text, signature)) = signed {
                     parts.push(json!({"text": text, "thoughtSignature": signature}));
                 }
-                if !rest.is_empty() {
-                    parts.push(json!({"text": rest}));
+                if !unsigned.is_empty() {
+                    parts.push(json!({"text": unsigned}));
                 }
             }
             MessagePart::Call(call) => {
@@ -125,7 +129,7 @@ fn message_content(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], 
     parts
 }
 
-/// Adds the documented placeholder to the first call of a response if the call has no signature.
+/// Adds [`SIGNATURE_PLACEHOLDER`] to the first call of a message if this call has no signature.
 fn sign_first_call(parts: &mut [Value]) {
     let first = parts.iter_mut().find(|part| part.get("functionCall").is_some());
     if let Some(call) = first.filter(|call| call.get("thoughtSignature").is_none()) {

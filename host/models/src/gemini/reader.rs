@@ -1,4 +1,4 @@
-//! Responses of the Gemini API.
+//! The reader of responses of the Gemini API.
 
 use serde_json::{Value, json};
 
@@ -9,12 +9,13 @@ use crate::decode::Fields;
 use crate::http::AttemptFailure;
 use toolwit_agent::model::{FinishReason, TokenUsage};
 
-/// Parts that the provider produced with its own tools and requires back.
+/// The keys of the parts that the provider's own tools produced. The provider requires these parts back in later requests.
 const PROVIDER_PARTS: [&str; 4] = ["codeExecutionResult", "executableCode", "toolCall", "toolResponse"];
 
 /// Reads complete responses and the events of streams, which have the same fields.
 #[derive(Debug, Default)]
 pub struct CandidateReader {
+    /// The number of calls that have been read. The API does not number calls, so that this number becomes their index.
     call_count: u64,
 }
 
@@ -30,7 +31,7 @@ impl ResponseReader for CandidateReader {
 
     fn read_document(&mut self, document: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         self.read(document, response)?;
-        if !document["candidates"].is_array() && !response.has_stopped() {
+        if !document["candidates"].is_array() && !response.has_stop_reason() {
             return Err(AttemptFailure::malformed("it has no candidates"));
         }
         Ok(())
@@ -40,7 +41,7 @@ impl ResponseReader for CandidateReader {
 impl CandidateReader {
     /// Reads a response or an event: its first candidate, its usage and its feedback on the prompt.
     fn read(&mut self, body: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
-        if let Some(counts) = body.present("usageMetadata") {
+        if let Some(counts) = body.non_null("usageMetadata") {
             *response.usage_mut() = token_usage(counts);
         }
         if let Some(candidate) = body.items("candidates").first() {
@@ -49,12 +50,12 @@ impl CandidateReader {
             }
             let reason = candidate.text("finishReason");
             if !reason.is_empty() {
-                response.stop(reason, finish_reason(reason));
+                response.set_stop_reason(reason, finish_reason(reason));
             }
         }
         let block_reason = body["promptFeedback"].text("blockReason");
-        if !block_reason.is_empty() && !response.has_stopped() {
-            response.stop(block_reason, Some(FinishReason::ContentFilter));
+        if !block_reason.is_empty() && !response.has_stop_reason() {
+            response.set_stop_reason(block_reason, Some(FinishReason::ContentFilter));
         }
         Ok(())
     }
@@ -63,7 +64,7 @@ impl CandidateReader {
     fn read_part(&mut self, part: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
         let signature = part.text("thoughtSignature");
         let text = part.text("text");
-        if let Some(call) = part.present("functionCall") {
+        if let Some(call) = part.non_null("functionCall") {
             if !signature.is_empty() {
                 response.push_block(json!({CALL_SIGNATURE: signature}))?;
             }
@@ -77,7 +78,7 @@ impl CandidateReader {
         }
         if part["thought"] == true {
             response.push_reasoning(text)?;
-            // A summary of thoughts is for the user. Only one with a signature is sent back to the provider.
+            // A summary of thoughts is for the user. It is sent back to the provider only if it has a signature.
             if signature.is_empty() {
                 return Ok(());
             }
@@ -93,7 +94,7 @@ impl CandidateReader {
     }
 }
 
-/// Converts the finish reason. Returns `None` if it follows from the content.
+/// Converts a finish reason of the API. Returns `None` for `STOP`: the content then determines the [`FinishReason`].
 fn finish_reason(reason: &str) -> Option<FinishReason> {
     match reason {
         "STOP" => None,

@@ -14,13 +14,14 @@ use toolwit_agent::model::{
 };
 use toolwit_core::{Message, ToolDefinition, ToolId, ToolName};
 
-fn chunk(parts: Value, finish: Option<&str>) -> Value {
-    json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}], "usageMetadata": {
+fn chunk(parts: Value, finish_reason: Option<&str>) -> Value {
+    json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish_reason}], "usageMetadata": {
         "promptTokenCount": 20, "candidatesTokenCount": 9, "thoughtsTokenCount": 4, "cachedContentTokenCount": 16,
     }})
 }
 
-fn chunks() -> Vec<Value> {
+/// Returns the chunks of a stream with reasoning, text, two calls, signatures and token counts.
+fn sample_chunks() -> Vec<Value> {
     vec![
         chunk(
             json!([{"text": "Let me ", "thought": true}, {"text": "see.", "thought": true}]),
@@ -39,7 +40,8 @@ fn chunks() -> Vec<Value> {
     ]
 }
 
-fn assert_complete(response: &ChatResponse) {
+/// Asserts that a response has the content of [`sample_chunks`].
+fn assert_sample_content(response: &ChatResponse) {
     assert_eq!(
         (response.content.as_str(), response.reasoning.as_str()),
         ("I löök.", "Let me see.")
@@ -56,27 +58,27 @@ fn assert_complete(response: &ChatResponse) {
 
 // accept: 10, attack: F9
 #[test]
-fn a_stream_an_array_and_a_complete_response_give_the_same() {
-    assert_complete(&read::<GenerateContent>(stream(&chunks())).unwrap());
-    assert_complete(&read::<GenerateContent>(json!(chunks()).to_string()).unwrap());
-    let parts: Vec<Value> = chunks()
+fn a_stream_an_array_and_a_complete_response_give_the_same_response() {
+    assert_sample_content(&read::<GenerateContent>(stream(&sample_chunks())).unwrap());
+    assert_sample_content(&read::<GenerateContent>(json!(sample_chunks()).to_string()).unwrap());
+    let parts: Vec<Value> = sample_chunks()
         .iter()
         .flat_map(|chunk| chunk["candidates"][0]["content"]["parts"].as_array().unwrap().clone())
         .collect();
-    assert_complete(&read::<GenerateContent>(chunk(json!(parts), Some("STOP")).to_string()).unwrap());
+    assert_sample_content(&read::<GenerateContent>(chunk(json!(parts), Some("STOP")).to_string()).unwrap());
 }
 
 // attack: F6
 #[test]
 fn the_bytes_of_a_stream_may_be_cut_anywhere() {
-    assert_cuts_do_not_matter::<GenerateContent>(stream(&chunks()[2..]).as_bytes());
+    assert_cuts_do_not_matter::<GenerateContent>(stream(&sample_chunks()[2..]).as_bytes());
 }
 
 // attack: F5
 #[test]
-fn errors_filters_and_cut_streams_are_told_apart() {
+fn errors_content_filters_and_truncated_streams_are_distinguished() {
     let busy = json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}});
-    let failure = read::<GenerateContent>(stream(&[chunks()[1].clone(), busy])).unwrap_err();
+    let failure = read::<GenerateContent>(stream(&[sample_chunks()[1].clone(), busy])).unwrap_err();
     assert!(matches!(failure, AttemptFailure::Transient { status: Some(503), .. }));
     let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}});
     let response = read::<GenerateContent>(blocked.to_string()).unwrap();
@@ -84,19 +86,19 @@ fn errors_filters_and_cut_streams_are_told_apart() {
         (response.finish, response.stop_reason.as_deref()),
         (FinishReason::ContentFilter, Some("SAFETY"))
     );
-    let finish = |word| {
-        read::<GenerateContent>(chunk(json!([]), Some(word)).to_string())
+    let finish_for = |reason| {
+        read::<GenerateContent>(chunk(json!([]), Some(reason)).to_string())
             .unwrap()
             .finish
     };
-    assert_eq!(finish("MAX_TOKENS"), FinishReason::Length);
-    assert_eq!(finish("RECITATION"), FinishReason::ContentFilter);
+    assert_eq!(finish_for("MAX_TOKENS"), FinishReason::Length);
+    assert_eq!(finish_for("RECITATION"), FinishReason::ContentFilter);
     assert_eq!(
-        finish("MALFORMED_FUNCTION_CALL"),
+        finish_for("MALFORMED_FUNCTION_CALL"),
         FinishReason::Other("MALFORMED_FUNCTION_CALL".to_owned())
     );
     assert_eq!(
-        read::<GenerateContent>(stream(&chunks()[..3])).unwrap_err(),
+        read::<GenerateContent>(stream(&sample_chunks()[..3])).unwrap_err(),
         AttemptFailure::interrupted()
     );
     assert!(matches!(
@@ -105,7 +107,13 @@ fn errors_filters_and_cut_streams_are_told_apart() {
     ));
 }
 
-fn body(model: &str, issuer: &str, messages: &[Message], tools: &[DeclaredTool], options: &ChatOptions) -> Value {
+fn request_body(
+    model: &str,
+    issuer: &str,
+    messages: &[Message],
+    tools: &[DeclaredTool],
+    options: &ChatOptions,
+) -> Value {
     let cancel = CancellationToken::new();
     let request = ChatRequest::new(messages, tools, options, &cancel);
     GenerateContent::default().body(model, request, issuer, ResponseMode::Streaming)
@@ -114,7 +122,7 @@ fn body(model: &str, issuer: &str, messages: &[Message], tools: &[DeclaredTool],
 // accept: 9
 #[test]
 fn signatures_are_sent_back_with_the_parts_to_which_they_belong() {
-    let received = read::<GenerateContent>(stream(&chunks())).unwrap();
+    let received = read::<GenerateContent>(stream(&sample_chunks())).unwrap();
     let calls = received.tool_calls.clone();
     let history = [
         Message::system("be brief"),
@@ -123,7 +131,7 @@ fn signatures_are_sent_back_with_the_parts_to_which_they_belong() {
         Message::tool(&calls[0], "found", false),
         Message::tool(&calls[1], "no", true),
     ];
-    let sent = body("gemini-3-pro", ISSUER, &history, &[], &ChatOptions::default());
+    let sent = request_body("gemini-3-pro", ISSUER, &history, &[], &ChatOptions::default());
     let expected = json!([
         {"role": "user", "parts": [{"text": "hi"}]},
         {"role": "model", "parts": [
@@ -140,23 +148,23 @@ fn signatures_are_sent_back_with_the_parts_to_which_they_belong() {
     ]);
     assert_eq!(sent["contents"], expected);
     assert_eq!(sent["systemInstruction"], json!({"parts": [{"text": "be brief"}]}));
-    let elsewhere = body(
+    let for_other_issuer = request_body(
         "gemini-3-pro",
         "gemini:elsewhere",
         &history,
         &[],
         &ChatOptions::default(),
     );
-    let call = &elsewhere["contents"][1]["parts"][1];
+    let call = &for_other_issuer["contents"][1]["parts"][1];
     assert_eq!(call["thoughtSignature"], "skip_thought_signature_validator");
-    let older = body(
+    let for_older_model = request_body(
         "gemini-2.5-pro",
         "gemini:elsewhere",
         &history,
         &[],
         &ChatOptions::default(),
     );
-    assert!(!older.to_string().contains("thoughtSignature"));
+    assert!(!for_older_model.to_string().contains("thoughtSignature"));
 }
 
 // accept: 10
@@ -172,7 +180,7 @@ fn tools_and_options_are_in_the_format_of_the_api() {
         max_tokens: Some(9),
         ..ChatOptions::default()
     };
-    let sent = body("m", ISSUER, &[Message::user("hi")], &[tool], &options);
+    let sent = request_body("m", ISSUER, &[Message::user("hi")], &[tool], &options);
     let schema = json!({"type": "object", "properties": {"a": {"enum": ["x"]}}});
     let declaration = json!({"name": "add", "description": "Adds.", "parametersJsonSchema": schema});
     assert_eq!(sent["tools"], json!([{"functionDeclarations": [declaration]}]));
@@ -181,7 +189,7 @@ fn tools_and_options_are_in_the_format_of_the_api() {
 }
 
 #[test]
-fn the_schema_of_an_answer_is_sent_in_the_format_of_the_api_and_keeps_its_root() {
+fn the_answer_schema_is_sent_in_the_format_of_the_api_and_keeps_its_root_type() {
     let options = ChatOptions {
         answer_schema: Some(json!({"type": "array", "items": {"const": "x", "minLength": 1}})),
         ..ChatOptions::default()
@@ -192,7 +200,7 @@ fn the_schema_of_an_answer_is_sent_in_the_format_of_the_api_and_keeps_its_root()
         definition: Arc::new(ToolDefinition::new(ToolId::native("add"), "add", "Adds.", schema)),
     };
     let config = |model, tools: &[DeclaredTool]| {
-        let sent = body(model, ISSUER, &[Message::user("hi")], tools, &options);
+        let sent = request_body(model, ISSUER, &[Message::user("hi")], tools, &options);
         sent.get("generationConfig").cloned()
     };
     let expected = json!({
@@ -204,13 +212,13 @@ fn the_schema_of_an_answer_is_sent_in_the_format_of_the_api_and_keeps_its_root()
     assert_eq!(
         config("gemini-2.5-pro", &tools),
         None,
-        "it refuses a schema together with tools"
+        "this model refuses a schema together with tools"
     );
     assert_eq!(config("gemini-3-pro", &tools), Some(expected));
 }
 
 #[test]
-fn the_mode_decides_the_endpoint() {
+fn the_response_mode_determines_the_path() {
     let path = |model, mode| GenerateContent::path(model, mode);
     assert_eq!(
         path("gemini-2.5-pro", ResponseMode::Streaming),

@@ -20,39 +20,40 @@ pub enum PlainHttp {
 pub(crate) struct EndpointAddress(Url);
 
 impl EndpointAddress {
-    /// Creates the address of an endpoint: the base URL with the path of the endpoint appended, unless the URL already ends
-    /// with it. A version at the beginning of the path, such as `v1`, is left out if the URL ends with a version.
+    /// Creates the address of an endpoint by appending its path to the base URL, unless the base URL already ends with this path.
+    /// If the path starts with a version, such as `v1`, and the base URL ends with a version, the version of the path is omitted.
     ///
     /// # Errors
     /// [`ModelError::Configuration`] for a base URL that is invalid, has a scheme other than `http` and `https`, or has a user
     /// name, a password or a fragment.
-    pub(crate) fn below(base_url: &str, path: &str) -> Result<Self, ModelError> {
-        let mut url = Url::parse(base_url.trim()).map_err(|error| invalid(&format!("is not a URL: {error}")))?;
+    pub(crate) fn from_base_url(base_url: &str, path: &str) -> Result<Self, ModelError> {
+        let mut url =
+            Url::parse(base_url.trim()).map_err(|error| invalid_base_url(&format!("is not a URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(invalid(&format!(
+            return Err(invalid_base_url(&format!(
                 "has the scheme `{}`, not `https` or `http`",
                 url.scheme()
             )));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(invalid(
+            return Err(invalid_base_url(
                 "contains a user name or a password, which logs would show: set the key separately",
             ));
         }
         if url.fragment().is_some() {
-            return Err(invalid("ends with a fragment (`#…`)"));
+            return Err(invalid_base_url("ends with a fragment (`#…`)"));
         }
-        let trimmed = url.path().trim_end_matches('/').to_owned();
-        let has_version = trimmed.rsplit('/').next().is_some_and(is_version);
+        let base_path = url.path().trim_end_matches('/').to_owned();
+        let has_version = base_path.rsplit('/').next().is_some_and(is_version);
         let path = match path.split_once('/') {
-            Some((version, rest)) if has_version && is_version(version) => rest,
+            Some((version, versionless)) if has_version && is_version(version) => versionless,
             _ => path,
         };
         let suffix = format!("/{path}");
-        if trimmed.ends_with(&suffix) {
-            url.set_path(&trimmed);
+        if base_path.ends_with(&suffix) {
+            url.set_path(&base_path);
         } else {
-            url.set_path(&format!("{trimmed}{suffix}"));
+            url.set_path(&format!("{base_path}{suffix}"));
         }
         Ok(Self(url))
     }
@@ -71,7 +72,7 @@ impl EndpointAddress {
         self.0.scheme() == "https"
     }
 
-    /// Returns the host of the URL, or an empty text if it has none.
+    /// Returns the host of the URL, or an empty text if the URL has no host.
     pub(crate) fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
@@ -81,12 +82,12 @@ impl EndpointAddress {
         is_loopback(&self.0)
     }
 
-    /// Checks that a key may be sent over the connection.
+    /// Checks that a key may be sent to this address.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] if others could read the key.
-    pub(super) fn check_key(&self, plain: PlainHttp) -> Result<(), ModelError> {
-        if self.is_encrypted() || self.is_loopback() || plain == PlainHttp::AnyHost {
+    /// [`ModelError::Configuration`] for a plain HTTP address of another machine, unless `plain_http` allows any host.
+    pub(super) fn check_key_allowed(&self, plain_http: PlainHttp) -> Result<(), ModelError> {
+        if self.is_encrypted() || self.is_loopback() || plain_http == PlainHttp::AnyHost {
             return Ok(());
         }
         Err(ModelError::Configuration {
@@ -105,9 +106,9 @@ fn is_version(segment: &str) -> bool {
     digits.starts_with(|first: char| first.is_ascii_digit())
 }
 
-fn invalid(why: &str) -> ModelError {
+fn invalid_base_url(problem: &str) -> ModelError {
     ModelError::Configuration {
-        message: format!("the base URL {why}"),
+        message: format!("the base URL {problem}"),
         suggestion: "use a URL such as `https://api.openai.com/v1` or `http://127.0.0.1:8080/v1`".to_owned(),
     }
 }
@@ -121,18 +122,23 @@ mod tests {
 
     #[test]
     fn the_path_is_appended_once_and_a_query_is_kept() {
-        let complete = |base: &str| EndpointAddress::below(base, PATH).unwrap().url().to_string();
-        assert_eq!(complete("https://h/v1"), "https://h/v1/chat/completions");
-        assert_eq!(complete(" http://h:81/ "), "http://h:81/chat/completions");
+        let url_of = |base: &str| EndpointAddress::from_base_url(base, PATH).unwrap().url().to_string();
+        assert_eq!(url_of("https://h/v1"), "https://h/v1/chat/completions");
+        assert_eq!(url_of(" http://h:81/ "), "http://h:81/chat/completions");
         assert_eq!(
-            complete("https://h/v1/chat/completions/"),
+            url_of("https://h/v1/chat/completions/"),
             "https://h/v1/chat/completions"
         );
         assert_eq!(
-            complete("https://h/x?api-version=1"),
+            url_of("https://h/x?api-version=1"),
             "https://h/x/chat/completions?api-version=1"
         );
-        let versioned = |base: &str| EndpointAddress::below(base, "v1/messages").unwrap().url().to_string();
+        let versioned = |base: &str| {
+            EndpointAddress::from_base_url(base, "v1/messages")
+                .unwrap()
+                .url()
+                .to_string()
+        };
         for base in ["https://h", "https://h/v1", "https://h/v1/messages"] {
             assert_eq!(versioned(base), "https://h/v1/messages", "{base}");
         }
@@ -141,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_base_url_or_one_with_a_password_is_refused_without_showing_it() {
+    fn an_invalid_base_url_is_refused_without_showing_its_password() {
         for base in [
             "",
             "h/v1",
@@ -152,7 +158,7 @@ mod tests {
             "https://h/#x",
             "http://",
         ] {
-            let error = EndpointAddress::below(base, PATH).unwrap_err();
+            let error = EndpointAddress::from_base_url(base, PATH).unwrap_err();
             assert!(
                 matches!(&error, ModelError::Configuration { .. }) && !format!("{error:?}").contains("hunter2"),
                 "{base}"
@@ -161,8 +167,12 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_sent_to_other_machines_only_over_https() {
-        let check = |base: &str, plain| EndpointAddress::below(base, PATH).unwrap().check_key(plain);
+    fn a_key_is_sent_to_other_machines_only_over_https_unless_any_host_is_allowed() {
+        let check = |base: &str, plain_http| {
+            EndpointAddress::from_base_url(base, PATH)
+                .unwrap()
+                .check_key_allowed(plain_http)
+        };
         let allowed = [
             "https://h",
             "http://localhost:1",

@@ -14,18 +14,18 @@ use super::secret::Secret;
 use toolwit_agent::model::ModelError;
 use toolwit_http::{Encryption, TlsError, client_builder};
 
-/// The maximum number of bytes that are read from the body of an error response. Explanations of errors are far shorter.
+/// The maximum number of bytes that are read from the body of an error response. A usual error message is much shorter.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
-/// The maximum duration of a streamed response, unless the request timeout is longer. A stream that makes progress can
-/// take long; this limit ends a stream that only keeps the connection open.
+/// The maximum duration of a streamed response, unless the request timeout is longer. Without this limit, a provider could
+/// keep a stream open forever by sending small pieces.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Limits of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestLimits {
-    /// The maximum time for a complete response. For a streamed one, the maximum time until its headers, and then between two
-    /// pieces.
+    /// The maximum time for a complete response. For a streamed response, the maximum time until its headers, and then until
+    /// each piece.
     pub(crate) request_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) response_bytes_max: usize,
@@ -43,7 +43,7 @@ pub enum ResponseMode {
     Complete,
 }
 
-/// The key of a provider, the header that carries it, and the permission to send it over plain HTTP.
+/// The key of a provider, the header that carries the key, and the hosts to which it may be sent over plain HTTP.
 #[derive(Clone, Debug)]
 pub(crate) struct Authentication {
     pub(crate) key: Option<KeySource>,
@@ -78,15 +78,15 @@ impl Endpoint {
             ResponseMode::Streaming => "text/event-stream, application/json",
             ResponseMode::Complete => "application/json",
         };
-        let mut defaults = HeaderMap::from_iter([
+        let mut default_headers = HeaderMap::from_iter([
             (ACCEPT, HeaderValue::from_static(accepted_types)),
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
         ]);
         for (name, value) in headers {
-            defaults.insert(*name, HeaderValue::from_static(value));
+            default_headers.insert(*name, HeaderValue::from_static(value));
         }
         if let Some(key) = authentication.key.as_ref().and_then(KeySource::read) {
-            address.check_key(authentication.plain_http)?;
+            address.check_key_allowed(authentication.plain_http)?;
             authentication.header.name_and_value(&key)?;
         }
         let encryption = if address.is_encrypted() {
@@ -99,7 +99,7 @@ impl Endpoint {
             suggestion: TlsError::SUGGESTION.to_owned(),
         })?;
         let client = builder
-            .default_headers(defaults)
+            .default_headers(default_headers)
             .connect_timeout(limits.connect_timeout)
             .build()
             .map_err(|error| ModelError::Configuration {
@@ -131,13 +131,13 @@ impl Endpoint {
     /// Sends a request once, and returns the response as soon as its headers have arrived. Its body has not been read yet.
     ///
     /// # Errors
-    /// A key that is not valid or must not be sent to this address, a failure of the transport, headers that do not arrive in
-    /// time, a status other than success, or a compressed body.
+    /// A key that is not valid or must not be sent to this address, a transport error, headers that do not arrive in time, a
+    /// status that is not a success, or a compressed body.
     pub(crate) async fn send(&self, body: Vec<u8>, key: Option<&Secret>) -> Result<HttpResponse, AttemptFailure> {
         let mut request = self.client.post(self.address.url().clone()).body(body);
         if let Some(key) = key {
             let header = self.authentication.header;
-            let key_check = self.address.check_key(self.authentication.plain_http);
+            let key_check = self.address.check_key_allowed(self.authentication.plain_http);
             let (name, value) = key_check
                 .and_then(|()| header.name_and_value(key))
                 .map_err(AttemptFailure::Permanent)?;
@@ -150,12 +150,12 @@ impl Endpoint {
             return Err(redirect_failure(&response));
         }
         if !status.is_success() {
-            let wait = retry_after(response.headers(), SystemTime::now());
-            // The status is reported even if the body with the explanation does not arrive.
+            let requested_wait = retry_after(response.headers(), SystemTime::now());
+            // The status is reported even if the body with the error message does not arrive.
             let body = HttpResponse::new(response, deadline, ERROR_BYTES_MAX)
                 .read_beginning()
                 .await;
-            return Err(ProviderError::from_error_body(&body).into_failure(status.as_u16(), wait));
+            return Err(ProviderError::from_error_body(&body).into_failure(status.as_u16(), requested_wait));
         }
         let encoding = response.headers().get(CONTENT_ENCODING);
         if let Some(encoding) = encoding.filter(|encoding| *encoding != "identity") {
@@ -164,15 +164,15 @@ impl Endpoint {
                 "it is compressed (`{encoding}`), which was not requested"
             )));
         }
-        Ok(HttpResponse::new(response, deadline, self.wire_bytes_max()))
+        Ok(HttpResponse::new(response, deadline, self.body_bytes_max()))
     }
 
-    /// Returns the limit on the bytes of a body. A stream repeats names and ids in each event, and is much larger than the
-    /// response that it contains, which is limited separately.
-    fn wire_bytes_max(&self) -> usize {
-        const STREAM_OVERHEAD: usize = 64;
+    /// Returns the maximum size of a body. A stream repeats names and ids in each event, so that it is much larger than the
+    /// response that it contains. [`ResponseAssembly`](crate::assembly::ResponseAssembly) limits the response itself.
+    fn body_bytes_max(&self) -> usize {
+        const STREAM_OVERHEAD_FACTOR: usize = 64;
         match self.mode {
-            ResponseMode::Streaming => self.limits.response_bytes_max.saturating_mul(STREAM_OVERHEAD),
+            ResponseMode::Streaming => self.limits.response_bytes_max.saturating_mul(STREAM_OVERHEAD_FACTOR),
             ResponseMode::Complete => self.limits.response_bytes_max,
         }
     }
@@ -184,23 +184,23 @@ pub(super) struct Deadline {
     mode: ResponseMode,
     /// The request timeout; see [`RequestLimits::request_timeout`].
     timeout: Duration,
-    /// The maximum time of the attempt.
-    total: Duration,
-    /// The end of the attempt.
-    end: tokio::time::Instant,
+    /// The maximum duration of the attempt.
+    attempt_timeout: Duration,
+    /// The time at which `attempt_timeout` ends.
+    attempt_end: tokio::time::Instant,
 }
 
 impl Deadline {
     fn start(mode: ResponseMode, timeout: Duration) -> Self {
-        let total = match mode {
+        let attempt_timeout = match mode {
             ResponseMode::Streaming => STREAM_TIMEOUT.max(timeout),
             ResponseMode::Complete => timeout,
         };
         Self {
             mode,
             timeout,
-            total,
-            end: tokio::time::Instant::now() + total,
+            attempt_timeout,
+            attempt_end: tokio::time::Instant::now() + attempt_timeout,
         }
     }
 
@@ -209,13 +209,13 @@ impl Deadline {
         &mut self,
         next: impl Future<Output = Result<T, reqwest::Error>>,
     ) -> Result<T, AttemptFailure> {
-        let next_end = tokio::time::Instant::now() + self.timeout;
+        let piece_end = tokio::time::Instant::now() + self.timeout;
         let (expected, limit, end) = match self.mode {
-            ResponseMode::Streaming if next_end <= self.end => ("data", self.timeout, next_end),
-            _ => ("complete response", self.total, self.end),
+            ResponseMode::Streaming if piece_end <= self.attempt_end => ("data", self.timeout, piece_end),
+            _ => ("complete response", self.attempt_timeout, self.attempt_end),
         };
         match tokio::time::timeout_at(end, next).await {
-            Ok(next) => next.map_err(AttemptFailure::in_transport),
+            Ok(result) => result.map_err(AttemptFailure::from_transport_error),
             Err(_) => Err(AttemptFailure::timed_out(expected, limit)),
         }
     }

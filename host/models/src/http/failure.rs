@@ -10,7 +10,7 @@ use toolwit_agent::model::ModelError;
 /// The longest provider message in an error, in characters.
 const MESSAGE_CHARS_MAX: usize = 2_000;
 
-/// Error codes of transient failures, for providers that send errors with status 200.
+/// Error codes of transient failures. They are needed for providers that send errors with HTTP status 200.
 const TRANSIENT_CODES: [&str; 12] = [
     "DEADLINE_EXCEEDED",
     "INTERNAL",
@@ -26,7 +26,8 @@ const TRANSIENT_CODES: [&str; 12] = [
     "service_unavailable",
 ];
 
-/// Error codes of permanent failures, for providers that send them with status 429.
+/// Error codes of permanent failures. They are needed for providers that send them with status 429, which otherwise stands for a
+/// rate limit.
 const PERMANENT_CODES: [&str; 2] = ["billing_hard_limit_reached", "insufficient_quota"];
 
 /// Error codes for requests that do not fit into the context window of the model.
@@ -36,9 +37,9 @@ const CONTEXT_CODES: [&str; 3] = [
     "model_max_prompt_tokens_exceeded",
 ];
 
-/// Phrases, in lower case, in the messages of errors for such requests. They are needed for providers that send one code for
-/// all invalid requests: in this order, Anthropic; vLLM, Mistral, DeepSeek and OpenRouter; Anthropic with thinking; Gemini;
-/// and llama.cpp.
+/// Lower-case phrases in the messages of errors for requests that do not fit into the context window. They are needed for
+/// providers that send the same code for all invalid requests. The phrases are, in this order, from Anthropic; from vLLM, Mistral,
+/// DeepSeek and OpenRouter; from Anthropic with thinking; from Gemini; and from llama.cpp.
 const CONTEXT_PHRASES: [&str; 5] = [
     "prompt is too long",
     "maximum context length",
@@ -54,9 +55,10 @@ pub enum AttemptFailure {
     Transient {
         status: Option<u16>,
         message: String,
+        /// The wait that the provider requested.
         retry_after: Option<Duration>,
     },
-    /// The response did not arrive in time. A retry would take as long, and the provider may bill both attempts.
+    /// The response did not arrive in time. There is no retry: it would take as long, and the provider may bill both attempts.
     TimedOut { message: String },
     /// A retry would fail too.
     Permanent(ModelError),
@@ -86,8 +88,8 @@ impl AttemptFailure {
         })
     }
 
-    /// Classifies a transport error. The URL is removed, since it may contain a key.
-    pub(super) fn in_transport(error: reqwest::Error) -> Self {
+    /// Returns the failure for a transport error. Its message does not contain the URL, which may contain a key.
+    pub(super) fn from_transport_error(error: reqwest::Error) -> Self {
         let error = error.without_url();
         let mut message = error.to_string();
         let mut source = error.source();
@@ -119,7 +121,8 @@ impl AttemptFailure {
         }
     }
 
-    /// Applies `redact` to a message that can contain text of the provider, replaces its control characters and truncates it.
+    /// Cleans a message that can contain text of the provider: applies `redact`, replaces control characters and truncates the
+    /// message.
     pub(crate) fn cleaned(mut self, redact: impl Fn(&str) -> String) -> Self {
         let text = match &mut self {
             Self::Transient { message, .. } | Self::TimedOut { message } => message,
@@ -143,17 +146,18 @@ impl AttemptFailure {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProviderError {
     message: String,
-    /// The texts of the fields `code`, `type` and `status`.
+    /// The values of the fields `code`, `type` and `status` that are texts.
     codes: Vec<String>,
-    /// The HTTP status of an error in the field `code`. Some providers send it in a response with HTTP status 200.
+    /// The HTTP status in the field `code`. Some providers send an error with HTTP status 200 and the actual status here.
     status: Option<u16>,
 }
 
 impl ProviderError {
-    /// Parses the body of an error response: an object with `error`, `message` or `detail`, or any other text.
+    /// Parses the body of an error response: an object with `error`, `message` or `detail`, an array that starts with such an
+    /// object, or any other text.
     pub(super) fn from_error_body(body: &[u8]) -> Self {
         let json = serde_json::from_slice::<Value>(body).ok();
-        // Gemini sends the error of a stream as an array.
+        // Gemini answers a request for a stream with an array that contains the error.
         let json = match json {
             Some(Value::Array(items)) => items.into_iter().next(),
             json => json,
@@ -166,14 +170,14 @@ impl ProviderError {
                 .then_some(json),
         });
         match (error, body.trim_ascii()) {
-            (Some(error), _) => Self::of(error),
+            (Some(error), _) => Self::from_json(error),
             (None, []) => Self::from_text("it sent no explanation"),
             (None, text) => Self::from_text(String::from_utf8_lossy(text)),
         }
     }
 
     /// Parses an error: an object with some of the fields `message`, `detail`, `code`, `type` and `status`, or a text.
-    pub(crate) fn of(error: &Value) -> Self {
+    pub(crate) fn from_json(error: &Value) -> Self {
         if let Value::String(message) = error {
             return Self::from_text(message);
         }
@@ -181,7 +185,7 @@ impl ProviderError {
             Some(Value::String(text)) => Some(text.clone()),
             _ => None,
         };
-        let number = match error.get("code") {
+        let numeric_code = match error.get("code") {
             Some(Value::Number(code)) => code.as_u64(),
             Some(Value::String(code)) => code.parse().ok(),
             _ => None,
@@ -191,7 +195,7 @@ impl ProviderError {
                 .or_else(|| text("detail"))
                 .unwrap_or_else(|| error.to_string()),
             codes: ["code", "type", "status"].into_iter().filter_map(text).collect(),
-            status: number
+            status: numeric_code
                 .and_then(|code| u16::try_from(code).ok())
                 .filter(|status| (400..600).contains(status)),
         }
@@ -213,8 +217,8 @@ impl ProviderError {
             200..300 => self.status.unwrap_or(status),
             status => status,
         };
-        let by_code = status < 300 && has_code(&TRANSIENT_CODES);
-        if (is_transient(status) || by_code) && !has_code(&PERMANENT_CODES) {
+        let has_transient_code = status < 300 && has_code(&TRANSIENT_CODES);
+        if (is_transient(status) || has_transient_code) && !has_code(&PERMANENT_CODES) {
             AttemptFailure::Transient {
                 status: Some(status),
                 message: format!("status {status}: {}", self.message),
@@ -255,7 +259,8 @@ mod tests {
 
     use super::*;
 
-    fn outcome(status: u16, body: &Value) -> (bool, Option<u16>, String) {
+    /// Returns whether the failure for an error response is transient, with its status and message.
+    fn classify(status: u16, body: &Value) -> (bool, Option<u16>, String) {
         let error = ProviderError::from_error_body(body.to_string().as_bytes());
         match error.into_failure(status, None) {
             AttemptFailure::Transient { status, message, .. } => (true, status, message),
@@ -266,28 +271,28 @@ mod tests {
 
     // attack: F5
     #[test]
-    fn only_transient_failures_are_retried() {
+    fn statuses_and_codes_are_classified_as_transient_or_permanent() {
         let body = json!({"error": {"message": "why"}});
         for status in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
             assert_eq!(
-                outcome(status, &body),
+                classify(status, &body),
                 (true, Some(status), format!("status {status}: why"))
             );
         }
         for status in [400, 401, 402, 403, 404, 413, 422, 501, 505] {
-            assert_eq!(outcome(status, &body), (false, Some(status), "why".to_owned()));
+            assert_eq!(classify(status, &body), (false, Some(status), "why".to_owned()));
         }
         let quota = json!({"error": {"message": "pay", "type": "insufficient_quota", "code": "insufficient_quota"}});
-        assert_eq!(outcome(429, &quota), (false, Some(429), "pay".to_owned()));
+        assert_eq!(classify(429, &quota), (false, Some(429), "pay".to_owned()));
     }
 
     #[test]
     fn requests_that_exceed_the_context_are_recognized() {
-        let failure = |status: u16, error: Value| {
+        let failure_for = |status: u16, error: Value| {
             let body = json!({"error": error}).to_string();
             ProviderError::from_error_body(body.as_bytes()).into_failure(status, None)
         };
-        let exceeded = [
+        let context_errors = [
             (
                 400,
                 json!({"message": "why", "type": "invalid_request_error", "code": "context_length_exceeded"}),
@@ -314,20 +319,20 @@ mod tests {
                 json!({"message": "This model's maximum context length is 8192 tokens."}),
             ),
         ];
-        for (status, error) in exceeded {
-            let found = failure(status, error.clone());
-            let is_context = matches!(found, AttemptFailure::Permanent(ModelError::ContextExceeded { .. }));
-            assert!(is_context, "{error}");
+        for (status, error) in context_errors {
+            let failure = failure_for(status, error.clone());
+            let exceeds_context = matches!(failure, AttemptFailure::Permanent(ModelError::ContextExceeded { .. }));
+            assert!(exceeds_context, "{error}");
         }
-        let others = [
+        let other_errors = [
             (400, json!({"message": "the name of a tool is too long"})),
             (401, json!({"message": "maximum context length"})),
         ];
-        for (status, error) in others {
-            let found = failure(status, error);
+        for (status, error) in other_errors {
+            let failure = failure_for(status, error);
             assert!(
-                matches!(found, AttemptFailure::Permanent(ModelError::Refused { .. })),
-                "{found:?}"
+                matches!(failure, AttemptFailure::Permanent(ModelError::Refused { .. })),
+                "{failure:?}"
             );
         }
     }
@@ -335,11 +340,14 @@ mod tests {
     // attack: F5
     #[test]
     fn an_error_with_status_200_is_classified_by_its_code() {
-        let coded = |code: Value| outcome(200, &json!({"error": {"message": "why", "code": code}}));
-        assert!(coded(json!(429)).0 && coded(json!("503")).0 && coded(json!("rate_limit_exceeded")).0);
-        assert_eq!(coded(json!(401)), (false, Some(401), "why".to_owned()));
-        assert_eq!(coded(json!("invalid_api_key")), (false, Some(200), "why".to_owned()));
-        assert_eq!(coded(json!(7)).1, Some(200));
+        let with_code = |code: Value| classify(200, &json!({"error": {"message": "why", "code": code}}));
+        assert!(with_code(json!(429)).0 && with_code(json!("503")).0 && with_code(json!("rate_limit_exceeded")).0);
+        assert_eq!(with_code(json!(401)), (false, Some(401), "why".to_owned()));
+        assert_eq!(
+            with_code(json!("invalid_api_key")),
+            (false, Some(200), "why".to_owned())
+        );
+        assert_eq!(with_code(json!(7)).1, Some(200));
     }
 
     #[test]
@@ -366,7 +374,7 @@ mod tests {
         let long = format!("key sk-1 \u{1b}[31m{}", "x".repeat(3_000));
         let cleaned = AttemptFailure::malformed(long).cleaned(|text| text.replace("sk-1", "[redacted]"));
         let AttemptFailure::Permanent(ModelError::Malformed { message }) = cleaned else {
-            unreachable!("the kind is unchanged");
+            unreachable!("`cleaned` changes only the message");
         };
         assert!(message.starts_with("key [redacted]  [31mxx") && message.ends_with("x…"));
         assert_eq!(message.chars().count(), MESSAGE_CHARS_MAX + 1);

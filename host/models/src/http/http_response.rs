@@ -1,4 +1,4 @@
-//! The HTTP response of an endpoint, whose body is read in pieces.
+//! The HTTP response of an endpoint. Its body is read in pieces.
 
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
@@ -10,6 +10,7 @@ use super::failure::AttemptFailure;
 pub(crate) struct HttpResponse {
     response: Response,
     deadline: Deadline,
+    /// The number of bytes of the body that may still arrive.
     bytes_left: usize,
     /// The maximum size of the body.
     bytes_max: usize,
@@ -25,7 +26,7 @@ impl HttpResponse {
         }
     }
 
-    /// Returns the content type, or an empty text if there is none.
+    /// Returns the content type, or an empty text if the header is missing.
     pub(crate) fn content_type(&self) -> String {
         let value = self.response.headers().get(CONTENT_TYPE);
         value.map_or_else(String::new, |value| {
@@ -36,13 +37,13 @@ impl HttpResponse {
     /// Reads the next piece of the body. Returns `None` at its end.
     ///
     /// # Errors
-    /// A failure of the transport, a piece that does not arrive in time, or a body that exceeds its maximum size.
+    /// A transport error, a piece that does not arrive in time, or a body that exceeds its maximum size.
     pub(crate) async fn next_piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, AttemptFailure> {
         let Some(piece) = self.deadline.wait_for(self.response.chunk()).await? else {
             return Ok(None);
         };
         match self.bytes_left.checked_sub(piece.len()) {
-            Some(left) => self.bytes_left = left,
+            Some(bytes_left) => self.bytes_left = bytes_left,
             None => {
                 return Err(AttemptFailure::malformed(format!(
                     "it has more than {} bytes",
@@ -57,9 +58,9 @@ impl HttpResponse {
     pub(super) async fn read_beginning(mut self) -> Vec<u8> {
         let mut body = Vec::new();
         while let Ok(Some(piece)) = self.deadline.wait_for(self.response.chunk()).await {
-            let fitting = piece.len().min(self.bytes_max - body.len());
-            body.extend_from_slice(&piece[..fitting]);
-            if fitting < piece.len() {
+            let accepted_bytes = piece.len().min(self.bytes_max - body.len());
+            body.extend_from_slice(&piece[..accepted_bytes]);
+            if accepted_bytes < piece.len() {
                 break;
             }
         }

@@ -24,8 +24,8 @@ pub enum KeyHeader {
 pub(crate) struct KeySource(Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
 
 impl KeySource {
-    pub(crate) fn new(read: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(read))
+    pub(crate) fn new(read_key: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read_key))
     }
 
     /// Returns the current key, if there is one.
@@ -51,7 +51,7 @@ impl KeyHeader {
             Self::Bearer => (AUTHORIZATION, key.map(|key| format!("Bearer {key}"))),
             Self::Named(name) => {
                 let name = HeaderName::try_from(name).map_err(|_| ModelError::Configuration {
-                    message: format!("`{name}` is not the name of a header"),
+                    message: format!("`{name}` is not a valid header name"),
                     suggestion: "use a name such as `api-key`".to_owned(),
                 })?;
                 (name, key.map(str::to_owned))

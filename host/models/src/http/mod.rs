@@ -1,6 +1,6 @@
 //! Requests to a provider over HTTP: one POST, limited in time and bytes, with retries.
 //!
-//! All clients share this module; a client adds only the formats of its requests and responses.
+//! All clients share this module. A client adds only the format of its requests and responses.
 
 mod address;
 mod endpoint;

@@ -9,12 +9,12 @@ use tracing::debug;
 use super::failure::AttemptFailure;
 use toolwit_agent::model::ModelError;
 
-/// The policy for retries of requests that failed for a reason that may be temporary, such as an overloaded or unreachable
-/// provider. A request whose response did not arrive in time is not retried; one whose connection timed out is.
+/// The policy for retries of a request that failed for a reason that may be temporary, such as an overloaded or unreachable
+/// provider. A request is also retried if its connection attempt timed out, but not if its response did not arrive in time.
 ///
-/// Waits double from `wait_ms_first` to `wait_ms_max`. Each wait is extended by a random amount of up to its own length, so
-/// that many clients do not retry at the same time. A header `retry-after` or `retry-after-ms` of the provider replaces a
-/// wait. If a wait would exceed what is left of `wait_ms_total`, the request fails immediately.
+/// The waits between attempts double from `wait_ms_first` to `wait_ms_max`. Each wait is extended by a random amount of up to
+/// its own length, so that many clients do not retry at the same time. A header `retry-after` or `retry-after-ms` of the
+/// provider replaces a wait. If the sum of all waits would exceed `wait_ms_total`, the request fails immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
@@ -22,7 +22,7 @@ pub struct RetryPolicy {
     pub retries_max: u32,
     /// The first wait. The default is 500 ms.
     pub wait_ms_first: u64,
-    /// The longest wait before its random extension, if the provider requests none. The default is 8 s.
+    /// The longest wait without its random extension. A wait that the provider requests may be longer. The default is 8 s.
     pub wait_ms_max: u64,
     /// The maximum sum of all waits. The default is 60 s, since rate limits usually apply per minute.
     pub wait_ms_total: u64,
@@ -49,7 +49,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns a counter of the attempts of one request, which begins with the first one.
+    /// Returns a counter of the attempts of one request. The count starts at the first attempt.
     pub(crate) fn attempts(self) -> Attempts {
         Attempts {
             waits: self.waits(),
@@ -81,7 +81,7 @@ impl Attempts {
     /// Waits before the next attempt, after the current one has failed.
     ///
     /// # Errors
-    /// The error of the request, if a retry cannot help or the policy does not allow another one.
+    /// The error of the request, if a retry cannot help or the policy does not allow another retry.
     pub(crate) async fn wait_after(&mut self, failure: AttemptFailure) -> Result<(), ModelError> {
         let wait = match &failure {
             AttemptFailure::Transient { retry_after, .. } => self.waits.next(*retry_after),
@@ -110,12 +110,12 @@ impl Attempts {
 /// The waits of one request.
 struct Waits {
     backoff: ExponentialBackoff,
-    /// The rest of [`RetryPolicy::wait_ms_total`].
+    /// The part of [`RetryPolicy::wait_ms_total`] that has not been waited yet.
     remaining: Duration,
 }
 
 impl Waits {
-    /// Returns the wait before the next retry, or `None` if the policy does not allow another one.
+    /// Returns the wait before the next retry, or `None` if the policy does not allow another retry.
     fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let backoff = self.backoff.next()?;
         let wait = retry_after.unwrap_or(backoff);
@@ -124,8 +124,8 @@ impl Waits {
     }
 }
 
-/// Parses the wait that the provider requests in a header: milliseconds, seconds or a date. Returns `None` if there is no
-/// valid header.
+/// Parses the wait that the provider requests in `retry-after-ms`, in milliseconds, or in `retry-after`, in seconds or as a date.
+/// Returns `None` without a valid header.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis = text("retry-after-ms").and_then(|text| text.parse().ok());
@@ -145,7 +145,7 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 mod tests {
     use super::*;
 
-    fn after(name: &'static str, value: &str) -> Option<Duration> {
+    fn parse_wait(name: &'static str, value: &str) -> Option<Duration> {
         let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
         let headers = HeaderMap::from_iter([(name.parse().unwrap(), value.parse().unwrap())]);
         retry_after(&headers, now)
@@ -155,16 +155,16 @@ mod tests {
     #[test]
     fn seconds_and_dates_are_parsed_and_invalid_values_are_ignored() {
         let seconds = |seconds| Some(Duration::from_secs(seconds));
-        assert_eq!(after("retry-after", "7"), seconds(7));
-        assert_eq!(after("retry-after", " 0.5 "), Some(Duration::from_millis(500)));
-        assert_eq!(after("retry-after", "86400"), seconds(86_400));
-        assert_eq!(after("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT"), seconds(20));
-        assert_eq!(after("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), seconds(0));
-        assert_eq!(after("retry-after-ms", "250"), Some(Duration::from_millis(250)));
+        assert_eq!(parse_wait("retry-after", "7"), seconds(7));
+        assert_eq!(parse_wait("retry-after", " 0.5 "), Some(Duration::from_millis(500)));
+        assert_eq!(parse_wait("retry-after", "86400"), seconds(86_400));
+        assert_eq!(parse_wait("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT"), seconds(20));
+        assert_eq!(parse_wait("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), seconds(0));
+        assert_eq!(parse_wait("retry-after-ms", "250"), Some(Duration::from_millis(250)));
         for invalid in ["-1", "soon", "", "NaN", "inf", "1e300", "Sun, 99 Nov 1994"] {
-            assert_eq!(after("retry-after", invalid), None, "{invalid}");
+            assert_eq!(parse_wait("retry-after", invalid), None, "{invalid}");
         }
-        assert_eq!(after("retry-after-ms", "-1"), None);
+        assert_eq!(parse_wait("retry-after-ms", "-1"), None);
     }
 
     // attack: F5
@@ -172,9 +172,9 @@ mod tests {
     fn waits_are_limited_in_number_and_in_sum() {
         let policy = RetryPolicy::default();
         let mut waits = policy.waits();
-        let all: Vec<_> = std::iter::from_fn(|| waits.next(None)).collect();
-        assert_eq!(all.len(), 3);
-        for (wait, base) in all.iter().zip([500, 1_000, 2_000]) {
+        let all_waits: Vec<_> = std::iter::from_fn(|| waits.next(None)).collect();
+        assert_eq!(all_waits.len(), 3);
+        for (wait, base) in all_waits.iter().zip([500, 1_000, 2_000]) {
             let base = Duration::from_millis(base);
             assert!((base..=base * 2).contains(wait), "{wait:?}");
         }

@@ -1,4 +1,4 @@
-//! A key that logs do not show.
+//! The key of a provider, which is not shown in logs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const REDACTED: &str = "[redacted]";
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Creates a secret from a key, without surrounding white space.
+    /// Creates a secret from a key. White space around the key is removed.
     #[must_use]
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(key.as_ref().trim().into())

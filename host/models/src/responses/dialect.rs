@@ -1,4 +1,4 @@
-//! Requests of the responses API.
+//! Requests of the OpenAI responses API.
 
 use serde_json::{Map, Value, json};
 
@@ -11,10 +11,10 @@ use crate::schema::{SchemaSubset, strict_schema, without_added_nulls};
 use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery, ReasoningEffort, ToolChoice};
 use toolwit_core::ToolCall;
 
-/// The beginnings of the names of models that reason. Other models refuse a request that includes encrypted reasoning.
+/// Prefixes of the names of reasoning models. Other models refuse a request for encrypted reasoning.
 const REASONING_MODELS: [&str; 6] = ["o1", "o3", "o4", "gpt-5", "gpt-6", "codex"];
 
-/// The smallest maximum number of tokens that the API accepts.
+/// The smallest value of `max_output_tokens` that the API accepts.
 const MAX_TOKENS_MIN: u32 = 16;
 
 /// The OpenAI responses API.
@@ -71,7 +71,7 @@ impl Dialect for Responses {
             let format = json!({"type": "json_schema", "name": "answer", "strict": true, "schema": schema});
             set("text", json!({"format": format}));
         }
-        // Nothing is stored at the provider. Each request contains the history, with the reasoning in an encrypted form.
+        // The provider stores nothing. Therefore, each request contains the history, with the reasoning in encrypted form.
         set("store", json!(false));
         if REASONING_MODELS.iter().any(|name| model.starts_with(name)) {
             set("include", json!(["reasoning.encrypted_content"]));
@@ -91,6 +91,7 @@ impl Dialect for Responses {
     }
 
     fn max_tokens(&self, model: &str, effort: Option<ReasoningEffort>) -> u32 {
+        // These models reason by default.
         let is_reasoning_model = REASONING_MODELS.iter().any(|name| model.starts_with(name));
         default_max_tokens(effort.or_else(|| is_reasoning_model.then_some(ReasoningEffort::Medium)))
     }
@@ -100,26 +101,26 @@ impl Dialect for Responses {
     }
 }
 
-/// Returns the tools. The model loads deferred tools with the provider's own search tool, which finds them by their
-/// namespaces.
+/// Returns the declarations of the tools. With [`Delivery::Native`], all tools are deferred and the provider's search tool is
+/// added: the model finds the tools of a namespace by the description of the namespace.
 fn tools(request: &ChatRequest<'_>, namespaces: &Namespaces<'_>) -> Value {
     if request.delivery != Delivery::Native {
         return request.tools.iter().map(function_tool).collect();
     }
-    let deferred = namespaces.group(request.tools, |one| {
-        let mut tool = function_tool(one);
+    let deferred_tools = namespaces.group(request.tools, |declared| {
+        let mut tool = function_tool(declared);
         tool["defer_loading"] = json!(true);
-        // Only the model may call the tool. A program at the provider would combine calls and results where the host cannot see
-        // them.
+        // Only the model may call the tool. The API can also let a program call tools: the model writes the program, and the
+        // provider executes it. The host could not see how such a program uses the results.
         tool["allowed_callers"] = json!(["direct"]);
         tool
     });
     std::iter::once(json!({"type": "tool_search"}))
-        .chain(deferred)
+        .chain(deferred_tools)
         .collect()
 }
 
-/// Returns a tool in the format of the API. The field `strict` is always set: otherwise, the API would convert the schema
+/// Returns a tool in the format of the API. The field `strict` is always set, because the API would otherwise convert the schema
 /// itself.
 fn function_tool(tool: &DeclaredTool) -> Value {
     let schema = &tool.definition.input_schema;

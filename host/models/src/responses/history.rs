@@ -1,4 +1,4 @@
-//! The history in the format of the responses API.
+//! The messages of a conversation in the format of the responses API.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::namespaces::Namespaces;
 use crate::client::{CallIdForm, MessagePart, message_parts};
 use toolwit_core::{Message, Role};
 
-/// Returns the messages as items: texts, calls with the namespaces of their tools, results, and the opaque items of earlier
+/// Returns the messages as items: texts, calls with the namespaces of their tools, results, and the provider blocks of earlier
 /// responses.
 pub(super) fn input_items(messages: &[Message], issuer: &str, namespaces: &Namespaces<'_>) -> Vec<Value> {
     let mut items = Vec::with_capacity(messages.len());

@@ -1,4 +1,4 @@
-//! Tools in namespaces, which the provider loads when the model searches for them.
+//! Namespaces, which group deferred tools by plugin so that the model can search for them.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery};
 use toolwit_core::ToolName;
 
-/// The maximum number of tools that the description of a namespace names. The model sees only this description before its
-/// search. Tools after these, such as injected ones, do not change the description, so that the prompt stays cached.
-const NAMED_TOOLS_MAX: usize = 12;
+/// The maximum number of tools that the description of a namespace names. Before its search, the model sees only this description.
+/// Further tools, such as injected tools, do not change the description, so that the prompt stays cached.
+const DESCRIBED_TOOLS_MAX: usize = 12;
 
-/// The namespaces of the tools of a request. There are none unless the provider defers the tools.
+/// The namespaces of the tools of a request. Empty unless the delivery is [`Delivery::Native`].
 #[derive(Debug, Default)]
 pub(super) struct Namespaces<'r> {
-    /// The name of each namespaced tool, with the name of its namespace.
+    /// The namespace of each tool, by the name of the tool.
     by_tool: HashMap<&'r str, ToolName>,
 }
 
@@ -35,8 +35,8 @@ impl<'r> Namespaces<'r> {
         self.by_tool.get(tool).map(ToolName::as_str)
     }
 
-    /// Returns the declarations of the tools in their order. The tools of a namespace are grouped at the position of its first
-    /// tool.
+    /// Returns the declarations of the tools in order. All tools of a namespace are at the position of the first tool of this
+    /// namespace.
     pub(super) fn group(&self, tools: &[DeclaredTool], declare: impl Fn(&DeclaredTool) -> Value) -> Vec<Value> {
         let mut grouped: Vec<Value> = Vec::new();
         let mut positions: HashMap<&str, usize> = HashMap::new();
@@ -61,16 +61,17 @@ impl<'r> Namespaces<'r> {
         grouped
     }
 
+    /// Returns the description of a namespace, which names its first tools.
     fn description(&self, namespace: &str, tools: &[DeclaredTool]) -> String {
         let names = tools.iter().map(|tool| tool.name.as_str());
         let members = names.filter(|name| self.namespace_of(name) == Some(namespace));
-        let first: Vec<_> = members.take(NAMED_TOOLS_MAX).collect();
-        format!("Tools of `{namespace}`, such as {}.", first.join(", "))
+        let first_names: Vec<_> = members.take(DESCRIBED_TOOLS_MAX).collect();
+        format!("Tools of `{namespace}`, such as {}.", first_names.join(", "))
     }
 }
 
 /// Returns the namespace of a tool: the name of its plugin, in a form that the API accepts. Native tools and tools of the host
-/// have none.
+/// have no namespace.
 fn plugin_namespace(tool: &DeclaredTool) -> Option<ToolName> {
     let id = &tool.definition.id;
     if id.is_native() || id.is_host() {

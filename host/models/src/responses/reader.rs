@@ -1,4 +1,4 @@
-//! Responses of the responses API.
+//! The reader of responses of the OpenAI responses API.
 
 use std::collections::HashMap;
 
@@ -10,19 +10,19 @@ use crate::decode::Fields;
 use crate::http::{AttemptFailure, ProviderError};
 use toolwit_agent::model::{FinishReason, TokenUsage};
 
-/// The separator of the parts of a reasoning summary.
+/// The separator between the parts of a reasoning summary.
 const PART_SEPARATOR: &str = "\n\n";
 
 /// Reads complete responses and streams of events.
 ///
-/// In a stream, each output item arrives in pieces, then complete, and again in the final response. The reader takes the pieces
-/// as they arrive. From the complete items, it takes only what the pieces did not contain.
+/// In a stream, each output item arrives three times: in pieces, as a complete item, and in the final response. The reader reads
+/// the pieces when they arrive. From the complete item, it reads only the content that did not arrive in pieces.
 #[derive(Debug, Default)]
 pub struct ItemReader {
-    /// The items by their `output_index`.
+    /// The progress of each item, by its `output_index`.
     items: HashMap<u64, ItemProgress>,
-    /// The `output_index` of the items, by their ids. A server can leave items out of the final response, so that the position
-    /// of an item there can differ from its index.
+    /// The `output_index` of each item, by the item's `id` and by its `call_id`. It identifies an item in the final response, where
+    /// the position of an item differs from its index if the server omits earlier items.
     indexes: HashMap<String, u64>,
 }
 
@@ -33,8 +33,8 @@ struct ItemProgress {
     refusal_bytes: usize,
     reasoning_bytes: usize,
     argument_bytes: usize,
-    /// The index of the last part of a reasoning summary.
-    summary_part: u64,
+    /// The index of the last part of the reasoning, or of its summary.
+    reasoning_part: u64,
     /// Whether the name of a call has been read.
     has_name: bool,
     is_complete: bool,
@@ -69,9 +69,10 @@ impl ResponseReader for ItemReader {
                 response.push_refusal(piece)?;
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                let part = event.count("/summary_index").unwrap_or_default();
-                if part > progress.summary_part {
-                    progress.summary_part = part;
+                let part = event.count("/summary_index").or_else(|| event.count("/content_index"));
+                let part = part.unwrap_or_default();
+                if part > progress.reasoning_part {
+                    progress.reasoning_part = part;
                     progress.reasoning_bytes += PART_SEPARATOR.len();
                     response.push_reasoning(PART_SEPARATOR)?;
                 }
@@ -90,7 +91,7 @@ impl ResponseReader for ItemReader {
                 self.read_complete_response(&event["response"], response)?;
                 return Ok(ReaderState::Done);
             }
-            "error" => return Err(ProviderError::of(event).into_failure(200, None)),
+            "error" => return Err(ProviderError::from_json(event).into_failure(200, None)),
             _ => {}
         }
         Ok(ReaderState::Open)
@@ -105,14 +106,14 @@ impl ResponseReader for ItemReader {
 }
 
 impl ItemReader {
-    /// Reads the complete response: its items, usage and status.
+    /// Reads a complete response: its items, usage and status.
     fn read_complete_response(
         &mut self,
         body: &Value,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<(), AttemptFailure> {
-        if let Some(error) = body.present("error") {
-            return Err(ProviderError::of(error).into_failure(200, None));
+        if let Some(error) = body.non_null("error") {
+            return Err(ProviderError::from_json(error).into_failure(200, None));
         }
         for (position, item) in (0..).zip(body.items("output")) {
             let ids = [item.text("id"), item.text("call_id")];
@@ -131,17 +132,17 @@ impl ItemReader {
             "" => body.text("status"),
             reason => reason,
         };
-        let finish = match reason {
+        let finish_reason = match reason {
             "" | "complete" | "completed" => None,
             "max_output_tokens" => Some(FinishReason::Length),
             "content_filter" => Some(FinishReason::ContentFilter),
             other => Some(FinishReason::Other(other.to_owned())),
         };
-        response.stop(reason, finish);
+        response.set_stop_reason(reason, finish_reason);
         Ok(())
     }
 
-    /// Records the index of the item with an id.
+    /// Records that the item with this id or call id has this `output_index`.
     fn record_index(
         &mut self,
         id: &str,
@@ -155,7 +156,7 @@ impl ItemReader {
         Ok(())
     }
 
-    /// Reads the parts of a complete item that did not arrive in pieces.
+    /// Reads the content of a complete item that did not arrive in pieces.
     fn read_item(
         &mut self,
         index: u64,
@@ -168,19 +169,19 @@ impl ItemReader {
         }
         match item.text("type") {
             "message" => {
-                let joined = |kind: &str, key: &str| -> String {
+                let joined_text = |part_type: &str, key: &str| -> String {
                     let parts = item.items("content").iter();
                     parts
-                        .filter(|part| part.text("type") == kind)
+                        .filter(|part| part.text("type") == part_type)
                         .map(|part| part.text(key))
                         .collect()
                 };
-                response.push_text(rest(&joined("output_text", "text"), progress.text_bytes))?;
-                response.push_refusal(rest(&joined("refusal", "refusal"), progress.refusal_bytes))
+                response.push_text(unread(&joined_text("output_text", "text"), progress.text_bytes))?;
+                response.push_refusal(unread(&joined_text("refusal", "refusal"), progress.refusal_bytes))
             }
             "function_call" => {
                 progress.add_call(index, item, response)?;
-                add_arguments(index, rest(item.text("arguments"), progress.argument_bytes), response)
+                add_arguments(index, unread(item.text("arguments"), progress.argument_bytes), response)
             }
             "reasoning" => {
                 let parts = match item.items("summary") {
@@ -188,8 +189,8 @@ impl ItemReader {
                     parts => parts,
                 };
                 let texts: Vec<&str> = parts.iter().map(|part| part.text("text")).collect();
-                response.push_reasoning(rest(&texts.join(PART_SEPARATOR), progress.reasoning_bytes))?;
-                // Without its encrypted form, an item that is not stored at the provider cannot be sent back.
+                response.push_reasoning(unread(&texts.join(PART_SEPARATOR), progress.reasoning_bytes))?;
+                // The provider does not store the item. Therefore, only an item with encrypted content can be sent back.
                 if item.text("encrypted_content").is_empty() {
                     return Ok(());
                 }
@@ -202,7 +203,7 @@ impl ItemReader {
 }
 
 impl ItemProgress {
-    /// Adds the name and id of a call, once. The index of the item is the index of the call.
+    /// Adds the name and the id of a call, unless they have been added. The index of the item is the index of the call.
     fn add_call(
         &mut self,
         index: u64,
@@ -230,8 +231,8 @@ fn add_arguments(index: u64, piece: &str, response: &mut ResponseAssembly<'_>) -
     })
 }
 
-/// Returns the part of a text after the bytes that have been read.
-fn rest(text: &str, bytes_read: usize) -> &str {
+/// Returns the end of a text, without the bytes that have been read.
+fn unread(text: &str, bytes_read: usize) -> &str {
     text.get(bytes_read..).unwrap_or_default()
 }
 

@@ -14,55 +14,64 @@ use toolwit_agent::model::{
 };
 use toolwit_core::{Message, ToolCall, ToolDefinition, ToolId, ToolName};
 
-fn event(kind: &str, index: u64, key: &str, value: Value) -> Value {
-    json!({"type": format!("response.{kind}"), "output_index": index, key: value})
+/// Returns an event about the output item with this index.
+fn item_event(event_type: &str, index: u64, key: &str, value: Value) -> Value {
+    json!({"type": format!("response.{event_type}"), "output_index": index, key: value})
 }
 
-fn reasoning() -> Value {
+fn reasoning_item() -> Value {
     json!({"type": "reasoning", "id": "rs_1", "status": "completed", "encrypted_content": "x",
         "summary": [{"type": "summary_text", "text": "First."}, {"type": "summary_text", "text": "Then."}]})
 }
 
-fn message() -> Value {
+/// Returns the provider block of the reasoning item. The API refuses the status of an item in a request.
+fn reasoning_block() -> Value {
+    let mut item = reasoning_item();
+    item.as_object_mut().unwrap().shift_remove("status");
+    item
+}
+
+fn message_item() -> Value {
     json!({"type": "message", "id": "msg_1", "content": [
         {"type": "output_text", "text": "I "}, {"type": "output_text", "text": "löök."}
     ]})
 }
 
-fn call() -> Value {
+fn call_item() -> Value {
     json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": "{\"at\": 1}"})
 }
 
-fn response(output: Value) -> Value {
+fn response_body(output: Value) -> Value {
     json!({"status": "completed", "error": null, "incomplete_details": null, "output": output, "usage": {
         "input_tokens": 20, "input_tokens_details": {"cached_tokens": 16},
         "output_tokens": 9, "output_tokens_details": {"reasoning_tokens": 4},
     }})
 }
 
-fn completed(output: Value) -> Value {
-    json!({"type": "response.completed", "response": response(output)})
+fn completed_event(output: Value) -> Value {
+    json!({"type": "response.completed", "response": response_body(output)})
 }
 
-fn pieces() -> Vec<Value> {
+/// Returns the events of a stream before its final response: three items, first in pieces, then complete.
+fn item_events() -> Vec<Value> {
     let summary = |part: u64, text: &str| json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": part, "delta": text});
-    let mut added = call();
-    added["arguments"] = json!("");
+    let mut call_without_arguments = call_item();
+    call_without_arguments["arguments"] = json!("");
     vec![
         json!({"type": "response.created", "response": {"status": "in_progress", "output": []}}),
         summary(0, "Fir"),
         summary(0, "st."),
         summary(1, "Then."),
-        event("output_item.done", 0, "item", reasoning()),
-        event("output_text.delta", 1, "delta", json!("I lö")),
-        event("output_text.delta", 1, "delta", json!("ök.")),
-        event("output_text.done", 1, "text", json!("I löök.")),
-        event("output_item.done", 1, "item", message()),
-        event("output_item.added", 2, "item", added),
-        event("function_call_arguments.delta", 2, "delta", json!("{\"at\"")),
-        event("function_call_arguments.delta", 2, "delta", json!(": 1}")),
-        event("output_item.done", 2, "item", call()),
-        event("something_new", 7, "item", json!(1)),
+        item_event("output_item.done", 0, "item", reasoning_item()),
+        item_event("output_text.delta", 1, "delta", json!("I lö")),
+        item_event("output_text.delta", 1, "delta", json!("ök.")),
+        item_event("output_text.done", 1, "text", json!("I löök.")),
+        item_event("output_item.done", 1, "item", message_item()),
+        item_event("output_item.added", 2, "item", call_without_arguments),
+        item_event("function_call_arguments.delta", 2, "delta", json!("{\"at\"")),
+        item_event("function_call_arguments.delta", 2, "delta", json!(": 1}")),
+        item_event("output_item.done", 2, "item", call_item()),
+        item_event("something_new", 7, "item", json!(1)),
     ]
 }
 
@@ -73,9 +82,9 @@ fn parse(events: &[Value]) -> Result<ChatResponse, AttemptFailure> {
 // attack: F9
 #[test]
 fn an_item_that_moved_in_the_final_response_is_read_once() {
-    let mut events = pieces();
-    // A server that does not return the reasoning again.
-    events.push(completed(json!([message(), call()])));
+    let mut events = item_events();
+    // This final response does not contain the reasoning item, so that the later items have other positions.
+    events.push(completed_event(json!([message_item(), call_item()])));
     let response = parse(&events).unwrap();
     assert_eq!(response.content, "I löök.");
     let calls: Vec<_> = response.tool_calls.iter().map(|call| call.id.as_str()).collect();
@@ -95,33 +104,50 @@ fn assert_complete(response: &ChatResponse) {
         (&FinishReason::ToolCalls, Some("completed"))
     );
     assert_eq!(response.usage, TokenUsage::new(20, 16, 9).with_reasoning(4));
-    let mut item = reasoning();
-    item.as_object_mut().unwrap().shift_remove("status");
-    assert_eq!((response.blocks.len(), &response.blocks[0].data), (1, &item));
+    assert_eq!(
+        (response.blocks.len(), &response.blocks[0].data),
+        (1, &reasoning_block())
+    );
 }
 
 // attack: F4, accept: 10
 #[test]
-fn pieces_complete_items_and_the_final_response_give_the_same() {
-    let output = json!([reasoning(), message(), call()]);
-    assert_complete(&read::<Responses>(response(output.clone()).to_string()).unwrap());
-    let streamed = |events: Vec<Value>, last: Value| parse(&[events, vec![last]].concat()).unwrap();
-    assert_complete(&streamed(pieces(), completed(output.clone())));
-    assert_complete(&streamed(pieces(), completed(json!([]))));
-    assert_complete(&streamed(vec![], completed(output.clone())));
-    assert_complete(&streamed(pieces()[..6].to_vec(), completed(output)));
+fn pieces_complete_items_and_the_final_response_give_the_same_response() {
+    let output = json!([reasoning_item(), message_item(), call_item()]);
+    assert_complete(&read::<Responses>(response_body(output.clone()).to_string()).unwrap());
+    let parse_with = |events: Vec<Value>, final_event: Value| parse(&[events, vec![final_event]].concat()).unwrap();
+    assert_complete(&parse_with(item_events(), completed_event(output.clone())));
+    assert_complete(&parse_with(item_events(), completed_event(json!([]))));
+    assert_complete(&parse_with(vec![], completed_event(output.clone())));
+    // The stream lacks all pieces after the first one of the text.
+    assert_complete(&parse_with(item_events()[..6].to_vec(), completed_event(output)));
+}
+
+#[test]
+fn parts_of_the_full_reasoning_are_separated_once() {
+    let part = |index: u64, text: &str| json!({"type": "response.reasoning_text.delta", "output_index": 0, "content_index": index, "delta": text});
+    let texts = ["First.", "Then."].map(|text| json!({"type": "reasoning_text", "text": text}));
+    let item = json!({"type": "reasoning", "id": "rs_1", "summary": [], "content": texts});
+    let events = [
+        part(0, "First."),
+        part(1, "Then."),
+        item_event("output_item.done", 0, "item", item),
+        completed_event(json!([])),
+    ];
+    assert_eq!(parse(&events).unwrap().reasoning, "First.\n\nThen.");
 }
 
 // attack: F6
 #[test]
 fn the_bytes_of_a_stream_may_be_cut_anywhere() {
-    let body = stream(&[pieces()[5..7].to_vec(), vec![completed(json!([]))]].concat());
+    // These events have multi-byte characters.
+    let body = stream(&[item_events()[5..7].to_vec(), vec![completed_event(json!([]))]].concat());
     assert_cuts_do_not_matter::<Responses>(body.as_bytes());
 }
 
 // attack: F5
 #[test]
-fn failures_and_incomplete_responses_are_told_apart() {
+fn failures_and_incomplete_responses_are_distinguished() {
     let failed = json!({"type": "response.failed", "response": {"status": "failed", "output": [],
         "error": {"code": "server_error", "message": "sorry"}}});
     assert!(matches!(
@@ -129,35 +155,35 @@ fn failures_and_incomplete_responses_are_told_apart() {
         AttemptFailure::Transient { .. }
     ));
     let error = json!({"type": "error", "code": "invalid_prompt", "message": "no", "param": null});
-    let refused = parse(&[error]).unwrap_err();
-    assert!(matches!(refused, AttemptFailure::Permanent(ModelError::Refused { message, .. }) if message == "no"));
+    let failure = parse(&[error]).unwrap_err();
+    assert!(matches!(failure, AttemptFailure::Permanent(ModelError::Refused { message, .. }) if message == "no"));
     let incomplete = |reason: &str| {
-        let mut body = response(json!([message()]));
+        let mut body = response_body(json!([message_item()]));
         body["status"] = json!("incomplete");
         body["incomplete_details"] = json!({"reason": reason});
         parse(&[json!({"type": "response.incomplete", "response": body})]).unwrap()
     };
-    let length = incomplete("max_output_tokens");
+    let truncated = incomplete("max_output_tokens");
     assert_eq!(
-        (length.finish, length.stop_reason.as_deref()),
+        (truncated.finish, truncated.stop_reason.as_deref()),
         (FinishReason::Length, Some("max_output_tokens"))
     );
     assert_eq!(incomplete("content_filter").finish, FinishReason::ContentFilter);
-    assert_eq!(parse(&pieces()).unwrap_err(), AttemptFailure::interrupted());
-    let refusal = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "I cannot."}]}]);
-    let refused = parse(&[completed(refusal)]).unwrap();
-    assert_eq!((refused.text(), &refused.finish), ("I cannot.", &FinishReason::Refusal));
+    assert_eq!(parse(&item_events()).unwrap_err(), AttemptFailure::interrupted());
+    let output = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "I cannot."}]}]);
+    let refusal = parse(&[completed_event(output)]).unwrap();
+    assert_eq!((refusal.text(), &refusal.finish), ("I cannot.", &FinishReason::Refusal));
 }
 
 // accept: 9
 #[test]
 fn requests_have_strict_tools_and_the_items_of_the_history() {
-    let received = parse(&[pieces(), vec![completed(json!([]))]].concat()).unwrap();
-    let calls = received.tool_calls.clone();
+    let earlier_response = parse(&[item_events(), vec![completed_event(json!([]))]].concat()).unwrap();
+    let calls = earlier_response.tool_calls.clone();
     let history = [
         Message::system("be brief"),
         Message::user("hi"),
-        Message::assistant(received.content, calls.clone()).with_blocks(received.blocks),
+        Message::assistant(earlier_response.content, calls.clone()).with_blocks(earlier_response.blocks),
         Message::tool(&calls[0], "found", false),
     ];
     let schema = json!({"type": "object", "properties": {"at": {"type": "integer"}}});
@@ -169,34 +195,30 @@ fn requests_have_strict_tools_and_the_items_of_the_history() {
     let (options, cancel) = (ChatOptions::default(), CancellationToken::new());
     let dialect = Responses::default();
     let request = ChatRequest::new(&history, &tools, &options, &cancel);
-    let sent = dialect.body("gpt-5", request, ISSUER, ResponseMode::Complete);
-    let item = {
-        let mut item = reasoning();
-        item.as_object_mut().unwrap().shift_remove("status");
-        item
-    };
+    let body = dialect.body("gpt-5", request, ISSUER, ResponseMode::Complete);
     assert_eq!(
-        sent["input"],
+        body["input"],
         json!([
             {"role": "system", "content": "be brief"},
             {"role": "user", "content": "hi"},
-            item,
+            reasoning_block(),
             {"role": "assistant", "content": "I löök."},
             {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{\"at\": 1}"},
             {"type": "function_call_output", "call_id": "call_1", "output": "found"},
         ])
     );
     assert_eq!(
-        (&sent["store"], &sent["include"]),
+        (&body["store"], &body["include"]),
         (&json!(false), &json!(["reasoning.encrypted_content"]))
     );
     assert_eq!(
-        (&sent["tools"][0]["strict"], &sent["tools"][1]["strict"]),
+        (&body["tools"][0]["strict"], &body["tools"][1]["strict"]),
         (&json!(true), &json!(false))
     );
-    assert_eq!(sent["tools"][0]["parameters"]["required"], json!(["at"]));
-    let elsewhere = dialect.body("gpt-4o", request, "responses:elsewhere", ResponseMode::Complete);
-    assert!(elsewhere.get("include").is_none() && !elsewhere.to_string().contains("encrypted"));
+    assert_eq!(body["tools"][0]["parameters"]["required"], json!(["at"]));
+    // This model does not reason, and the block of the history is from another issuer.
+    let other_body = dialect.body("gpt-4o", request, "responses:other", ResponseMode::Complete);
+    assert!(other_body.get("include").is_none() && !other_body.to_string().contains("encrypted"));
     let mut call = ToolCall {
         arguments: "{\"at\":null}".to_owned(),
         ..calls[0].clone()

@@ -1,5 +1,5 @@
-//! Closed schemas, which have no references and whose objects accept only the listed properties. They are for the grammars of
-//! local servers, and for Anthropic's answers.
+//! Closed schemas, which have no references and whose objects accept only the listed properties. Local servers build grammars
+//! from them, and Anthropic's API requires them for answers.
 
 use serde_json::{Map, Value, json};
 
@@ -9,11 +9,11 @@ const DEPTH_MAX: usize = 16;
 /// The maximum number of schemas in a converted schema. Each reference is replaced by a copy of its target.
 const SCHEMAS_MAX: usize = 2_000;
 
-/// Keywords that are copied as they are.
+/// Keywords that are copied unchanged.
 const KEPT_KEYWORDS: [&str; 4] = ["const", "description", "enum", "title"];
 
-/// Keywords that only restrict or describe a value, or that hold definitions. Without them, the schema accepts at least the
-/// same values.
+/// Keywords that only restrict or describe a value, or that hold definitions. Without them, the schema still accepts all values
+/// that it accepted before.
 const DROPPED_KEYWORDS: [&str; 22] = [
     "$comment",
     "$defs",
@@ -39,7 +39,7 @@ const DROPPED_KEYWORDS: [&str; 22] = [
     "uniqueItems",
 ];
 
-/// Converts a schema to a closed one: without references, without restrictions of numbers, texts and lengths, and with objects
+/// Converts a schema to a closed one: without references, without restrictions of numbers, strings and lengths, and with objects
 /// that accept only the listed properties.
 ///
 /// Returns `None` for a schema that is recursive, too deep or too large, or that cannot be expressed, such as an object
@@ -53,8 +53,9 @@ pub(crate) fn closed_schema(schema: &Value) -> Option<Value> {
 }
 
 struct Converter<'s> {
+    /// The complete schema, which contains the targets of references.
     root: &'s Value,
-    /// How many schemas the converted schema may still have.
+    /// The number of schemas that may still be converted.
     schemas_left: usize,
 }
 
@@ -62,13 +63,13 @@ impl Converter<'_> {
     /// Converts a schema at a nesting depth. Returns `None` if it cannot be expressed, is too deep, or exceeds `schemas_left`.
     fn convert(&mut self, schema: &Value, depth: usize) -> Option<Value> {
         self.schemas_left = self.schemas_left.checked_sub(1)?;
-        let fields = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
-        if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
+        let keywords = schema.as_object().filter(|_| depth <= DEPTH_MAX)?;
+        if let Some(target) = keywords.get("$ref").and_then(Value::as_str) {
             let target = self.root.pointer(target.strip_prefix('#')?)?;
             return self.convert(target, depth + 1);
         }
         let mut converted = Map::new();
-        for (keyword, value) in fields {
+        for (keyword, value) in keywords {
             let (keyword, value) = match keyword.as_str() {
                 "type" => ("type", value.clone()),
                 "properties" => ("properties", self.convert_properties(value, depth)?),
@@ -82,20 +83,20 @@ impl Converter<'_> {
             };
             converted.insert(keyword.to_owned(), value);
         }
-        let has_type = |name: &str| match fields.get("type") {
-            Some(Value::String(kind)) => kind == name,
-            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == name),
+        let has_type = |name: &str| match keywords.get("type") {
+            Some(Value::String(type_name)) => type_name == name,
+            Some(Value::Array(type_names)) => type_names.iter().any(|type_name| type_name == name),
             _ => false,
         };
         if has_type("object") {
             converted.get("properties")?;
             converted.insert("additionalProperties".to_owned(), json!(false));
         }
-        let is_open_array = has_type("array") && !fields.contains_key("items");
+        let accepts_any_items = has_type("array") && !keywords.contains_key("items");
         let is_typed = ["type", "anyOf", "oneOf", "enum", "const"]
             .iter()
-            .any(|keyword| fields.contains_key(*keyword));
-        (is_typed && !is_open_array).then_some(Value::Object(converted))
+            .any(|keyword| keywords.contains_key(*keyword));
+        (is_typed && !accepts_any_items).then_some(Value::Object(converted))
     }
 
     fn convert_properties(&mut self, properties: &Value, depth: usize) -> Option<Value> {
@@ -138,17 +139,17 @@ mod tests {
     }
 
     #[test]
-    fn recursive_and_open_schemas_are_not_converted() {
-        let node = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
-        let wide: Vec<_> = (0..50).map(|_| json!({"$ref": "#/$defs/a"})).collect();
-        let bomb = json!({
-            "$defs": {"a": {"anyOf": (0..50).map(|_| json!({"$ref": "#/$defs/b"})).collect::<Vec<_>>()}, "b": {"type": "null"}},
-            "anyOf": wide,
+    fn recursive_large_and_open_schemas_are_not_converted() {
+        let recursive = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
+        let fifty_references = |name: &str| vec![json!({"$ref": format!("#/$defs/{name}")}); 50];
+        let large = json!({
+            "$defs": {"a": {"anyOf": fifty_references("b")}, "b": {"type": "null"}},
+            "anyOf": fifty_references("a"),
         });
         let open = json!({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}});
         let inexpressible = [
-            node,
-            bomb,
+            recursive,
+            large,
             open,
             json!({"type": "object"}),
             json!({}),

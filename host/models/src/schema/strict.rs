@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 /// The maximum nesting depth that the provider accepts.
-pub(super) const STRICT_DEPTH: usize = 10;
+pub(super) const STRICT_SCHEMA_DEPTH: usize = 10;
 
-/// Keywords that strict mode accepts as they are.
+/// Keywords that strict mode accepts. They are copied unchanged.
 const KEPT_KEYWORDS: &[&str] = &[
     "$ref",
     "const",
@@ -23,8 +23,8 @@ const KEPT_KEYWORDS: &[&str] = &[
     "type",
 ];
 
-/// Keywords that strict mode refuses and that only restrict or describe a value. Without them, the schema accepts at least the
-/// same values. `format` stays if its value is one of [`ACCEPTED_FORMATS`].
+/// Keywords that strict mode refuses and that only restrict or describe a value. Without them, the schema still accepts all
+/// values that it accepted before. `format` is dropped only if its value is not one of [`ACCEPTED_FORMATS`].
 const DROPPED_KEYWORDS: &[&str] = &[
     "$comment",
     "$id",
@@ -61,11 +61,11 @@ const ACCEPTED_FORMATS: &[&str] = &[
 /// properties become nullable.
 ///
 /// Returns `None` for a schema that is too deep, or that strict mode cannot express, such as an object without a list of
-/// properties or with a schema for additional ones. An object that does not mention additional properties does not accept
-/// any after the conversion.
+/// properties or with a schema for additional ones. An object schema without `additionalProperties` accepts no additional
+/// properties after the conversion.
 pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
     let root = schema.as_object()?;
-    let is_object = root.get("type").is_some_and(|kind| kind == "object");
+    let is_object = root.get("type").is_some_and(|type_name| type_name == "object");
     if !is_object || root.contains_key("anyOf") || root.contains_key("oneOf") {
         return None;
     }
@@ -74,7 +74,7 @@ pub(crate) fn strict_schema(schema: &Value) -> Option<Value> {
 
 /// Converts a schema at a nesting depth. Returns `None` if it is too deep, or if strict mode cannot express it.
 fn convert(schema: &Value, depth: usize) -> Option<Value> {
-    let keywords = schema.as_object().filter(|_| depth <= STRICT_DEPTH)?;
+    let keywords = schema.as_object().filter(|_| depth <= STRICT_SCHEMA_DEPTH)?;
     let mut converted = Map::new();
     for (keyword, value) in keywords {
         let (keyword, value) = match keyword.as_str() {
@@ -96,11 +96,11 @@ fn convert(schema: &Value, depth: usize) -> Option<Value> {
         converted.insert("required".to_owned(), json!(names));
         converted.insert("additionalProperties".to_owned(), json!(false));
     }
-    let is_open_array = has_type(keywords, "array") && !keywords.contains_key("items");
+    let accepts_any_items = has_type(keywords, "array") && !keywords.contains_key("items");
     let is_typed = ["type", "anyOf", "oneOf", "$ref", "enum", "const"]
         .iter()
         .any(|keyword| keywords.contains_key(*keyword));
-    (is_typed && !is_open_array).then_some(Value::Object(converted))
+    (is_typed && !accepts_any_items).then_some(Value::Object(converted))
 }
 
 /// Converts the schemas of properties. Optional ones become nullable.
@@ -138,16 +138,16 @@ fn nullable(schema: Value) -> Value {
         schema.get("type"),
         schema.get("enum").is_some() || schema.get("const").is_some(),
     ) {
-        (Some(Value::String(kind)), false) => {
-            let kinds = json!([kind, "null"]);
-            with_type(schema, kinds)
+        (Some(Value::String(type_name)), false) => {
+            let type_names = json!([type_name, "null"]);
+            with_type(schema, type_names)
         }
         _ => json!({"anyOf": [schema, {"type": "null"}]}),
     }
 }
 
-fn with_type(mut schema: Value, kinds: Value) -> Value {
-    schema["type"] = kinds;
+fn with_type(mut schema: Value, type_names: Value) -> Value {
+    schema["type"] = type_names;
     schema
 }
 
@@ -170,8 +170,8 @@ pub(super) fn allows_null(schema: &Value) -> bool {
 
 pub(super) fn has_type(keywords: &Map<String, Value>, name: &str) -> bool {
     match keywords.get("type") {
-        Some(Value::String(kind)) => kind == name,
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == name),
+        Some(Value::String(type_name)) => type_name == name,
+        Some(Value::Array(type_names)) => type_names.iter().any(|type_name| type_name == name),
         _ => false,
     }
 }
@@ -188,7 +188,7 @@ mod tests {
     use crate::schema::without_added_nulls;
 
     #[test]
-    fn optional_properties_become_nullable_and_nulls_are_mapped_back() {
+    fn optional_properties_become_nullable_and_added_nulls_are_removed() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -218,13 +218,13 @@ mod tests {
             "additionalProperties": false,
         });
         assert_eq!(strict_schema(&schema).unwrap().to_string(), expected.to_string());
-        let back = |arguments: &str| without_added_nulls(&schema, arguments);
+        let restore = |arguments: &str| without_added_nulls(&schema, arguments);
         assert_eq!(
-            back(r#"{"b":"null","a":null,"kind":null,"maybe":null,"inner":{"n":null}}"#).unwrap(),
+            restore(r#"{"b":"null","a":null,"kind":null,"maybe":null,"inner":{"n":null}}"#).unwrap(),
             r#"{"b":"null","maybe":null,"inner":{}}"#
         );
-        assert_eq!(back(r#"{"b":"null"}"#), None);
-        assert_eq!(back(r#"{"b":null"#), None, "truncated arguments are unchanged");
+        assert_eq!(restore(r#"{"b":"null"}"#), None);
+        assert_eq!(restore(r#"{"b":null"#), None, "truncated arguments are unchanged");
     }
 
     #[test]

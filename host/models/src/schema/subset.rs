@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// The nesting depth at which a schema is replaced by one that accepts everything.
+/// The nesting depth at which a schema is replaced by `{}`, which accepts all values.
 const DEPTH_MAX: usize = 32;
 
 /// Keywords that combine schemas. The root of a tool's schema must not have them.
@@ -20,50 +20,54 @@ pub(crate) enum SchemaSubset {
 /// The form that the value of a keyword must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ValueForm {
-    Text,
+    String,
     Number,
     /// A non-negative integer.
     Count,
-    Flag,
-    Texts,
-    /// The name of a type, or a list of such names.
-    Types,
+    Boolean,
+    StringList,
+    /// The name of a type, or a list of names that is not empty.
+    TypeNames,
     /// A list that is not empty, of values of any type.
-    Values,
-    Anything,
+    ValueList,
+    AnyValue,
+    /// An object. A boolean schema does not have this form.
     Schema,
-    SchemaOrFlag,
-    Schemas,
-    NamedSchemas,
+    SchemaOrBoolean,
+    /// A list of schemas that is not empty.
+    SchemaList,
+    /// An object whose values are schemas.
+    SchemaMap,
 }
 
 /// The keywords that all providers accept.
-const COMMON: &[(&str, ValueForm)] = &[
-    ("$defs", ValueForm::NamedSchemas),
-    ("$ref", ValueForm::Text),
-    ("additionalProperties", ValueForm::SchemaOrFlag),
-    ("anyOf", ValueForm::Schemas),
-    ("description", ValueForm::Text),
-    ("enum", ValueForm::Values),
-    ("format", ValueForm::Text),
+const COMMON_KEYWORDS: &[(&str, ValueForm)] = &[
+    ("$defs", ValueForm::SchemaMap),
+    ("$ref", ValueForm::String),
+    ("additionalProperties", ValueForm::SchemaOrBoolean),
+    ("anyOf", ValueForm::SchemaList),
+    ("description", ValueForm::String),
+    ("enum", ValueForm::ValueList),
+    ("format", ValueForm::String),
     ("items", ValueForm::Schema),
     ("maxItems", ValueForm::Count),
     ("maximum", ValueForm::Number),
     ("minItems", ValueForm::Count),
     ("minimum", ValueForm::Number),
-    ("oneOf", ValueForm::Schemas),
-    ("prefixItems", ValueForm::Schemas),
-    ("properties", ValueForm::NamedSchemas),
-    ("required", ValueForm::Texts),
-    ("title", ValueForm::Text),
-    ("type", ValueForm::Types),
+    ("oneOf", ValueForm::SchemaList),
+    ("prefixItems", ValueForm::SchemaList),
+    ("properties", ValueForm::SchemaMap),
+    ("required", ValueForm::StringList),
+    ("title", ValueForm::String),
+    ("type", ValueForm::TypeNames),
 ];
+
 /// The keywords that all providers except Gemini accept.
-const BEYOND_GEMINI: &[(&str, ValueForm)] = &[
-    ("allOf", ValueForm::Schemas),
-    ("const", ValueForm::Anything),
-    ("default", ValueForm::Anything),
-    ("examples", ValueForm::Values),
+const KEYWORDS_BEYOND_GEMINI: &[(&str, ValueForm)] = &[
+    ("allOf", ValueForm::SchemaList),
+    ("const", ValueForm::AnyValue),
+    ("default", ValueForm::AnyValue),
+    ("examples", ValueForm::ValueList),
     ("exclusiveMaximum", ValueForm::Number),
     ("exclusiveMinimum", ValueForm::Number),
     ("maxLength", ValueForm::Count),
@@ -72,24 +76,24 @@ const BEYOND_GEMINI: &[(&str, ValueForm)] = &[
     ("minProperties", ValueForm::Count),
     ("multipleOf", ValueForm::Number),
     ("not", ValueForm::Schema),
-    ("pattern", ValueForm::Text),
-    ("uniqueItems", ValueForm::Flag),
+    ("pattern", ValueForm::String),
+    ("uniqueItems", ValueForm::Boolean),
 ];
 
 impl SchemaSubset {
-    /// Converts the schema of a tool's arguments to one for an object that has the allowed keywords only, in their original
-    /// order.
+    /// Converts the schema of a tool's arguments. The result has the type `object` and only allowed keywords, in their original
+    /// order after `type`.
     ///
-    /// A root that is not an object, or that combines schemas, is replaced by an object. It has the properties of the root and
-    /// of the combined schemas, all of them optional.
+    /// A root that has another type, or that combines schemas, is replaced. The new root has the properties of the old root and
+    /// of the combined schemas, all of them optional, and the description and definitions of the old root.
     pub(crate) fn convert(self, schema: &Value) -> Value {
         let empty = Map::new();
-        let fields = schema.as_object().unwrap_or(&empty);
+        let keywords = schema.as_object().unwrap_or(&empty);
         let mut root = Map::new();
         root.insert("type".to_owned(), json!("object"));
-        let converted = self.convert_keywords(fields, 0);
-        let is_combined = COMBINATORS.iter().any(|keyword| fields.contains_key(*keyword));
-        if !is_combined && is_object_type(fields) {
+        let converted = self.convert_keywords(keywords, 0);
+        let is_combined = COMBINATORS.iter().any(|keyword| keywords.contains_key(*keyword));
+        if !is_combined && may_be_object(keywords) {
             root.extend(converted);
             root.insert("type".to_owned(), json!("object"));
         } else {
@@ -99,7 +103,7 @@ impl SchemaSubset {
                     .filter(|(keyword, _)| keyword == "$defs" || keyword == "description"),
             );
             let mut properties = Map::new();
-            self.collect_properties(fields, &mut properties, 0);
+            self.collect_properties(keywords, &mut properties, 0);
             root.insert("properties".to_owned(), Value::Object(properties));
         }
         root.entry("properties").or_insert_with(|| json!({}));
@@ -112,41 +116,41 @@ impl SchemaSubset {
     }
 
     /// Collects the properties of a schema and of the schemas that it combines. The first definition of a property wins.
-    fn collect_properties(self, fields: &Map<String, Value>, properties: &mut Map<String, Value>, depth: usize) {
+    fn collect_properties(self, keywords: &Map<String, Value>, properties: &mut Map<String, Value>, depth: usize) {
         if depth > DEPTH_MAX {
             return;
         }
-        if let Some(Value::Object(own)) = fields.get("properties") {
-            for (name, schema) in own {
+        if let Some(Value::Object(own_properties)) = keywords.get("properties") {
+            for (name, schema) in own_properties {
                 let schema = self.convert_nested(schema, depth);
                 properties.entry(name.clone()).or_insert(schema);
             }
         }
         let combined = COMBINATORS
             .iter()
-            .filter_map(|keyword| fields.get(*keyword)?.as_array());
+            .filter_map(|keyword| keywords.get(*keyword)?.as_array());
         for schema in combined.flatten().filter_map(Value::as_object) {
             self.collect_properties(schema, properties, depth + 1);
         }
     }
 
-    /// Converts a schema inside of another one. A boolean schema, or one that is too deep, becomes one that accepts
-    /// everything.
+    /// Converts a schema inside of another one. A schema that is a boolean or too deep becomes `{}`, which accepts all values.
     fn convert_nested(self, schema: &Value, depth: usize) -> Value {
         match schema {
-            Value::Object(fields) if depth < DEPTH_MAX => Value::Object(self.convert_keywords(fields, depth + 1)),
+            Value::Object(keywords) if depth < DEPTH_MAX => Value::Object(self.convert_keywords(keywords, depth + 1)),
             _ => json!({}),
         }
     }
 
     /// Converts the allowed keywords of a schema, and drops the others.
-    fn convert_keywords(self, fields: &Map<String, Value>, depth: usize) -> Map<String, Value> {
+    fn convert_keywords(self, keywords: &Map<String, Value>, depth: usize) -> Map<String, Value> {
         let mut converted = Map::new();
-        for (keyword, value) in fields {
+        for (keyword, value) in keywords {
             let (keyword, value) = match (self, keyword.as_str()) {
                 (Self::Gemini, "oneOf") => ("anyOf", value.clone()),
                 (Self::Gemini, "const") => ("enum", json!([value])),
                 (_, "definitions") => ("$defs", value.clone()),
+                (_, "$ref") => ("$ref", renamed_reference(value)),
                 (_, keyword) => (keyword, value.clone()),
             };
             if let Some(value) = self
@@ -161,11 +165,11 @@ impl SchemaSubset {
 
     /// Returns the form of a keyword's value, or `None` if the keyword is not allowed.
     fn value_form(self, keyword: &str) -> Option<ValueForm> {
-        let beyond = match self {
-            Self::General => BEYOND_GEMINI,
+        let additional = match self {
+            Self::General => KEYWORDS_BEYOND_GEMINI,
             Self::Gemini => &[],
         };
-        let mut allowed = COMMON.iter().chain(beyond);
+        let mut allowed = COMMON_KEYWORDS.iter().chain(additional);
         allowed.find(|(name, _)| *name == keyword).map(|(_, form)| *form)
     }
 
@@ -173,36 +177,42 @@ impl SchemaSubset {
     fn convert_value(self, form: ValueForm, value: Value, depth: usize) -> Option<Value> {
         let fits = match (form, &value) {
             (ValueForm::Schema, _) => return value.is_object().then(|| self.convert_nested(&value, depth)),
-            (ValueForm::SchemaOrFlag, Value::Object(_)) => return Some(self.convert_nested(&value, depth)),
-            (ValueForm::Schemas, Value::Array(items)) if !items.is_empty() => {
+            (ValueForm::SchemaOrBoolean, Value::Object(_)) => return Some(self.convert_nested(&value, depth)),
+            (ValueForm::SchemaList, Value::Array(items)) if !items.is_empty() => {
                 return Some(items.iter().map(|item| self.convert_nested(item, depth)).collect());
             }
-            (ValueForm::NamedSchemas, Value::Object(items)) => {
-                let named = items
+            (ValueForm::SchemaMap, Value::Object(items)) => {
+                let converted = items
                     .iter()
                     .map(|(name, item)| (name.clone(), self.convert_nested(item, depth)));
-                return Some(Value::Object(named.collect()));
+                return Some(Value::Object(converted.collect()));
             }
-            (ValueForm::Text, Value::String(text)) => return Some(json!(text.replace("#/definitions/", "#/$defs/"))),
-            (ValueForm::Types, Value::Array(names)) => !names.is_empty() && names.iter().all(Value::is_string),
-            (ValueForm::Texts, Value::Array(texts)) => texts.iter().all(Value::is_string),
-            (ValueForm::Values, Value::Array(values)) => !values.is_empty(),
-            (ValueForm::Types, value) => value.is_string(),
+            (ValueForm::String, value) => value.is_string(),
+            (ValueForm::TypeNames, Value::Array(names)) => !names.is_empty() && names.iter().all(Value::is_string),
+            (ValueForm::StringList, Value::Array(texts)) => texts.iter().all(Value::is_string),
+            (ValueForm::ValueList, Value::Array(values)) => !values.is_empty(),
+            (ValueForm::TypeNames, value) => value.is_string(),
             (ValueForm::Number, value) => value.is_number(),
             (ValueForm::Count, value) => value.is_u64(),
-            (ValueForm::Flag | ValueForm::SchemaOrFlag, value) => value.is_boolean(),
-            (ValueForm::Anything, _) => true,
-            (
-                ValueForm::Text | ValueForm::Texts | ValueForm::Values | ValueForm::Schemas | ValueForm::NamedSchemas,
-                _,
-            ) => false,
+            (ValueForm::Boolean | ValueForm::SchemaOrBoolean, value) => value.is_boolean(),
+            (ValueForm::AnyValue, _) => true,
+            (ValueForm::StringList | ValueForm::ValueList | ValueForm::SchemaList | ValueForm::SchemaMap, _) => false,
         };
         fits.then_some(value)
     }
 }
 
-fn is_object_type(fields: &Map<String, Value>) -> bool {
-    match fields.get("type") {
+/// Returns a reference with the new name of the keyword `definitions`.
+fn renamed_reference(reference: &Value) -> Value {
+    match reference.as_str().and_then(|text| text.strip_prefix("#/definitions/")) {
+        Some(name) => json!(format!("#/$defs/{name}")),
+        None => reference.clone(),
+    }
+}
+
+/// Returns whether the type of a schema is missing, is `object`, or is a list with `object`.
+fn may_be_object(keywords: &Map<String, Value>) -> bool {
+    match keywords.get("type") {
         None => true,
         Some(Value::String(name)) => name == "object",
         Some(Value::Array(names)) => names.iter().any(|name| name == "object"),
@@ -224,27 +234,24 @@ mod tests {
             "type": "object",
             "definitions": {"id": {"type": "string", "x-internal": 1}},
             "properties": {
-                "z": {"$ref": "#/definitions/id"},
+                "z": {"$ref": "#/definitions/id", "description": "See #/definitions/id."},
                 "a": {"oneOf": [{"const": 1}, {"type": "integer", "minimum": 0, "exclusiveMinimum": true}]},
                 "free": true,
             },
             "patternProperties": {"^x": {}},
             "required": ["z"],
         });
-        let anthropic = json!({
+        let general = json!({
             "type": "object",
             "$defs": {"id": {"type": "string"}},
             "properties": {
-                "z": {"$ref": "#/$defs/id"},
+                "z": {"$ref": "#/$defs/id", "description": "See #/definitions/id."},
                 "a": {"oneOf": [{"const": 1}, {"type": "integer", "minimum": 0}]},
                 "free": {},
             },
             "required": ["z"],
         });
-        assert_eq!(
-            SchemaSubset::General.convert(&schema).to_string(),
-            anthropic.to_string()
-        );
+        assert_eq!(SchemaSubset::General.convert(&schema).to_string(), general.to_string());
         let gemini = SchemaSubset::Gemini.convert(&schema);
         assert_eq!(
             gemini["properties"]["a"],
@@ -254,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_root_is_always_an_object() {
-        for odd in [
+        for schema in [
             json!(true),
             json!(null),
             json!({}),
@@ -262,7 +269,7 @@ mod tests {
             json!([1]),
         ] {
             let expected = json!({"type": "object", "properties": {}});
-            assert_eq!(SchemaSubset::General.convert(&odd), expected, "{odd}");
+            assert_eq!(SchemaSubset::General.convert(&schema), expected, "{schema}");
         }
         let alternatives = json!({"description": "d", "anyOf": [
             {"properties": {"a": {"type": "string"}}, "required": ["a"]},
@@ -275,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_of_an_answer_keeps_its_root() {
+    fn the_schema_of_an_answer_keeps_the_type_of_its_root() {
         let answer = json!({"type": "array", "items": {"type": "string", "pattern": "a"}, "uniqueItems": true});
         let expected = json!({"type": "array", "items": {"type": "string"}});
         assert_eq!(SchemaSubset::Gemini.convert_answer(&answer), expected);
@@ -283,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_schema_ends_with_one_that_accepts_everything() {
+    fn the_nesting_depth_of_a_converted_schema_is_limited() {
         let mut deep = json!({"type": "string"});
         for _ in 0..100 {
             deep = json!({"type": "object", "properties": {"x": deep}});

@@ -1,4 +1,4 @@
-//! Calls in text, in the forms that models were trained to write.
+//! Calls in the text of a response, in the forms that models were trained to write.
 //!
 //! | form | models |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `<function=NAME>{…}</function>` | Llama 3.1 |
 //! | `[TOOL_CALLS][{"name": …, "arguments": {…}}]`, `[TOOL_CALLS]NAME[ARGS]{…}` | Mistral |
 //!
-//! A call must start a line outside of code fences and reasoning, and only further calls may follow it. Anything else is text,
-//! or an invalid response: a call that may be a quotation is never executed.
+//! A mark starts a call only at the start of a line outside of code fences and reasoning. Only further calls may follow a call:
+//! other text after it makes the response invalid. So a call that may be a quotation is never executed.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -58,7 +58,7 @@ pub(super) fn read(text: &str, is_tool: impl Fn(&str) -> bool) -> Result<Reply, 
     })
 }
 
-/// Returns an earlier response, with its calls in the form that the instructions describe.
+/// Writes an earlier response as text. Its calls have the form that [`instructions`](super::instructions) describes.
 pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     let calls = calls
         .iter()
@@ -67,14 +67,14 @@ pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a text with a space in each mark, so that the text is not a call if the model repeats it.
-pub(super) fn without_marks(text: &str) -> String {
+/// Inserts a space into each mark of a text. If the model repeats the text, its response does not contain a call.
+pub(super) fn break_marks(text: &str) -> String {
     START_MARKS
         .iter()
         .chain([&CALL_END])
         .fold(text.to_owned(), |text, mark| {
-            let (first, rest) = mark.split_at(1);
-            text.replace(mark, &format!("{first} {rest}"))
+            let (first_character, remainder) = mark.split_at(1);
+            text.replace(mark, &format!("{first_character} {remainder}"))
         })
 }
 
@@ -95,7 +95,7 @@ pub(super) enum LineStart {
 }
 
 impl LineState {
-    /// Classifies the start of a line.
+    /// Classifies a line, or the part of a line that has arrived.
     pub(super) fn classify_start(&self, line: &str) -> LineStart {
         let line = line.trim_start();
         if self.is_in_fence || self.is_in_reasoning {
@@ -109,20 +109,20 @@ impl LineState {
         }
     }
 
-    /// Continues with the next line, after this line of text.
+    /// Updates the state at the end of a line of text.
     pub(super) fn end_line(&mut self, line: &str) {
         if line.trim_start().starts_with("```") && !self.is_in_reasoning {
             self.is_in_fence = !self.is_in_fence;
         }
-        let (opened, closed) = (line.rfind("<think>"), line.rfind("</think>"));
-        self.is_in_reasoning = match (opened, closed) {
-            (None, None) => self.is_in_reasoning,
-            (opened, closed) => opened > closed,
-        };
+        // The last tag of a line decides.
+        let (last_start, last_end) = (line.rfind("<think>"), line.rfind("</think>"));
+        if last_start.is_some() || last_end.is_some() {
+            self.is_in_reasoning = last_start > last_end;
+        }
     }
 }
 
-/// Returns the position of the first mark that starts a line.
+/// Returns the byte position of the first line that starts with a mark, outside of code fences and reasoning.
 fn call_start(text: &str) -> Option<usize> {
     let mut line_state = LineState::default();
     let mut position = 0;
@@ -138,28 +138,28 @@ fn call_start(text: &str) -> Option<usize> {
 
 fn without_end_mark(text: &str) -> &str {
     let trimmed = text.trim_end();
-    let without = END_MARKS.iter().find_map(|end| trimmed.strip_suffix(end));
-    without.unwrap_or(text)
+    let stripped = END_MARKS.iter().find_map(|end| trimmed.strip_suffix(end));
+    stripped.unwrap_or(text)
 }
 
-/// Reads calls to the end of the text. The first one starts with a mark.
+/// Reads the calls of a text that starts with the mark of a call. Refuses a text with anything other than calls.
 fn marked_calls(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
     let mut calls = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        rest = if let Some(after) = rest.strip_prefix(CALL_START) {
-            let (call, after) = json_prefix(after)?;
+    let mut unread = text;
+    while !unread.is_empty() {
+        unread = if let Some(body) = unread.strip_prefix(CALL_START) {
+            let (call, unread) = json_prefix(body)?;
             calls.push(ParsedCall::read(&call, &ARGUMENT_KEYS)?);
-            after_end_mark(after, CALL_END)?
-        } else if let Some(after) = rest.strip_prefix(FUNCTION_START) {
-            let (name, after) = after.split_once('>').ok_or_else(incomplete)?;
-            let (arguments, after) = json_prefix(after)?;
+            strip_end_mark(unread, CALL_END)?
+        } else if let Some(body) = unread.strip_prefix(FUNCTION_START) {
+            let (name, body) = body.split_once('>').ok_or_else(incomplete_call)?;
+            let (arguments, unread) = json_prefix(body)?;
             calls.push(ParsedCall::new(name.trim(), Some(&arguments))?);
-            after_end_mark(after, FUNCTION_END)?
-        } else if let Some(after) = rest.strip_prefix(MISTRAL_CALLS) {
-            mistral_calls(after, &mut calls)?
-        } else if let Some(after) = rest.strip_prefix(PYTHON_TAG) {
-            calls.extend(object_calls(after)?);
+            strip_end_mark(unread, FUNCTION_END)?
+        } else if let Some(body) = unread.strip_prefix(MISTRAL_CALLS) {
+            read_mistral_calls(body, &mut calls)?
+        } else if let Some(body) = unread.strip_prefix(PYTHON_TAG) {
+            calls.extend(object_calls(body)?);
             ""
         } else {
             return Err(InvalidReply("text follows a call".to_owned()));
@@ -169,23 +169,28 @@ fn marked_calls(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
     Ok(calls)
 }
 
-/// Reads a list of calls, or one call with its name before its arguments, in Mistral's form. Returns the rest of the text.
-fn mistral_calls<'t>(text: &'t str, calls: &mut Vec<ParsedCall>) -> Result<&'t str, InvalidReply> {
+/// Reads Mistral's form after its mark: a list of calls, or the name of one call and then its arguments. Appends the calls to
+/// `calls` and returns the unread text.
+fn read_mistral_calls<'t>(text: &'t str, calls: &mut Vec<ParsedCall>) -> Result<&'t str, InvalidReply> {
     let text = text.trim_start();
     if text.starts_with('[') {
-        let (list, rest) = json_prefix(text)?;
-        for call in list.as_array().into_iter().flatten() {
-            // An id of the model is not unique in a conversation.
+        let (list, unread) = json_prefix(text)?;
+        let list = list
+            .as_array()
+            .filter(|list| !list.is_empty())
+            .ok_or_else(incomplete_call)?;
+        for call in list {
+            // The id is dropped, because an id from the model may not be unique in the conversation.
             calls.push(ParsedCall::read(&without_id(call), &ARGUMENT_KEYS)?);
         }
-        return Ok(rest);
+        return Ok(unread);
     }
-    let (name, after) = text.split_once(MISTRAL_ARGUMENTS).ok_or_else(incomplete)?;
-    let (arguments, rest) = json_prefix(after)?;
-    // An id may follow the name.
-    let name = name.split('[').next().unwrap_or_default().trim();
+    let (header, body) = text.split_once(MISTRAL_ARGUMENTS).ok_or_else(incomplete_call)?;
+    let (arguments, unread) = json_prefix(body)?;
+    // `[CALL_ID]` and an id may follow the name.
+    let name = header.split('[').next().unwrap_or_default().trim();
     calls.push(ParsedCall::new(name, Some(&arguments))?);
-    Ok(rest)
+    Ok(unread)
 }
 
 fn without_id(call: &Value) -> Value {
@@ -196,44 +201,45 @@ fn without_id(call: &Value) -> Value {
     call
 }
 
-/// Reads calls to the end of the text: JSON objects that are separated by `;`.
+/// Reads the calls of a text that consists of JSON objects, separated by `;`.
 fn object_calls(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
     let mut calls = Vec::new();
-    let mut rest = text;
+    let mut unread = text;
     loop {
-        let (call, after) = json_prefix(rest)?;
+        let (call, after_call) = json_prefix(unread)?;
         calls.push(ParsedCall::read(&call, &ARGUMENT_KEYS)?);
-        let after = after.trim_start();
-        match after.strip_prefix(';') {
-            _ if after.is_empty() => return Ok(calls),
-            Some(next) => rest = next,
+        let after_call = after_call.trim_start();
+        match after_call.strip_prefix(';') {
+            _ if after_call.is_empty() => return Ok(calls),
+            Some(after_separator) => unread = after_separator,
             None => return Err(InvalidReply("text follows a call".to_owned())),
         }
     }
 }
 
-/// Reads calls without marks. Returns `None` unless they are the complete response, and it has a key for arguments.
+/// Reads a response that consists only of calls without marks. Returns `None` for other responses, and for a response without any
+/// of the [`ARGUMENT_KEYS`].
 fn unmarked_calls(text: &str) -> Option<Vec<ParsedCall>> {
     let text = text.trim();
     let has_arguments = ARGUMENT_KEYS.iter().any(|key| text.contains(&format!("\"{key}\"")));
     (text.starts_with('{') && has_arguments).then(|| object_calls(text).ok())?
 }
 
-/// Reads the JSON value at the start of a text. Returns the value and the rest of the text.
+/// Reads the JSON value at the start of a text. Returns the value and the text after it.
 fn json_prefix(text: &str) -> Result<(Value, &str), InvalidReply> {
     let invalid = |error: serde_json::Error| InvalidReply(format!("a call is not valid JSON: {error}"));
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
-    values.next().ok_or_else(incomplete)?.map_err(invalid)?;
-    let (json, rest) = text.split_at(values.byte_offset());
+    values.next().ok_or_else(incomplete_call)?.map_err(invalid)?;
+    let (json, after_value) = text.split_at(values.byte_offset());
     // Unlike the deserializer, `parse_json` refuses duplicate keys, which are ambiguous.
-    Ok((parse_json(json).map_err(invalid)?, rest))
+    Ok((parse_json(json).map_err(invalid)?, after_value))
 }
 
-/// Returns the text after the mark that ends a call.
-fn after_end_mark<'t>(text: &'t str, mark: &str) -> Result<&'t str, InvalidReply> {
-    text.trim_start().strip_prefix(mark).ok_or_else(incomplete)
+/// Removes the mark that ends a call from the start of a text. Returns the text after the mark.
+fn strip_end_mark<'t>(text: &'t str, mark: &str) -> Result<&'t str, InvalidReply> {
+    text.trim_start().strip_prefix(mark).ok_or_else(incomplete_call)
 }
 
-fn incomplete() -> InvalidReply {
+fn incomplete_call() -> InvalidReply {
     InvalidReply("a call is incomplete".to_owned())
 }

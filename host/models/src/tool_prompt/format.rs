@@ -8,14 +8,14 @@ use toolwit_agent::model::ChatModel;
 /// The format in which a model calls tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolCallFormat {
-    /// The provider's own format.
+    /// The format of the provider's own API.
     #[default]
     Native,
     /// JSON that the server constrains to a schema, which is built from the visible tools for each request. For local servers
     /// whose model has no template for tools. The server must support `response_format` with a schema.
     Json,
-    /// Text with marks, such as `<tool_call>{…}</tool_call>`. For models that were trained to write it, on servers that do not
-    /// convert it to calls.
+    /// Text with marks, such as `<tool_call>{…}</tool_call>`. For models that were trained to write these marks, on servers that
+    /// do not convert them to calls.
     Text,
 }
 

@@ -6,7 +6,7 @@ use super::call_text::{CALL_END, CALL_START};
 use super::messages::PromptFormat;
 use toolwit_agent::model::{ChatRequest, ToolChoice};
 
-/// Returns the description of the tools of a request, and of the format of its response.
+/// Describes the tools of a request and the format of its response.
 pub(super) fn instructions(request: &ChatRequest<'_>, format: PromptFormat) -> String {
     let mut text = String::from("You can call these tools:\n");
     for tool in request.tools {

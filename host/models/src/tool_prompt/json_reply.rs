@@ -7,16 +7,15 @@ use toolwit_core::ToolCall;
 use toolwit_core::text::{json_type, parse_json};
 
 /// The key of an answer to the user.
-pub(super) const ANSWER: &str = "answer";
+pub(super) const ANSWER_KEY: &str = "answer";
 
 /// The key of the list of calls.
-pub(super) const TOOL_CALLS: &str = "tool_calls";
+pub(super) const TOOL_CALLS_KEY: &str = "tool_calls";
 
-/// Reads a complete response. A text that does not begin like a JSON object is an answer, since a server may ignore the
-/// schema.
+/// Reads a complete response. A text that does not start with `{` is an answer, since a server may ignore the schema.
 ///
 /// # Errors
-/// The response begins like a JSON object, but is not an answer or a list of calls.
+/// The response starts with `{`, but is not valid JSON with an answer, calls or both.
 pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
     let body = without_fence(text.trim());
     if !body.starts_with('{') {
@@ -24,26 +23,29 @@ pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
     }
     let reply = parse_json(body).map_err(|error| InvalidReply(format!("it is not valid JSON: {error}")))?;
     let fields = reply.as_object().cloned().unwrap_or_default();
-    if let Some(key) = fields.keys().find(|key| !matches!(key.as_str(), ANSWER | TOOL_CALLS)) {
+    if let Some(key) = fields
+        .keys()
+        .find(|key| !matches!(key.as_str(), ANSWER_KEY | TOOL_CALLS_KEY))
+    {
         return Err(InvalidReply(format!(
-            "it has the key `{key}`; only `{ANSWER}` and `{TOOL_CALLS}` are known"
+            "it has the key `{key}`; only `{ANSWER_KEY}` and `{TOOL_CALLS_KEY}` are known"
         )));
     }
-    let calls = match fields.get(TOOL_CALLS) {
+    let calls = match fields.get(TOOL_CALLS_KEY) {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(calls)) => calls
             .iter()
             .map(|call| ParsedCall::read(call, &["arguments"]))
             .collect::<Result<_, _>>()?,
         Some(other) => {
-            let problem = format!("`{TOOL_CALLS}` is {}, not a list", json_type(other));
+            let problem = format!("`{TOOL_CALLS_KEY}` is {}, not a list", json_type(other));
             return Err(InvalidReply(problem));
         }
     };
-    let text = match fields.get(ANSWER) {
+    let text = match fields.get(ANSWER_KEY) {
         None | Some(Value::Null) if calls.is_empty() => {
             return Err(InvalidReply(format!(
-                "it has no `{ANSWER}`, and no call in `{TOOL_CALLS}`"
+                "it has no `{ANSWER_KEY}`, and no call in `{TOOL_CALLS_KEY}`"
             )));
         }
         None | Some(Value::Null) => String::new(),
@@ -53,15 +55,15 @@ pub(super) fn read(text: &str) -> Result<Reply, InvalidReply> {
     Ok(Reply { text, calls })
 }
 
-/// Returns an earlier response in the format in which the model must respond.
+/// Writes an earlier response in the format in which the model must respond.
 pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     let mut fields = Map::new();
     if !text.is_empty() || calls.is_empty() {
-        fields.insert(ANSWER.to_owned(), json!(text));
+        fields.insert(ANSWER_KEY.to_owned(), json!(text));
     }
     if !calls.is_empty() {
         let calls = calls.iter().map(call_json);
-        fields.insert(TOOL_CALLS.to_owned(), calls.collect());
+        fields.insert(TOOL_CALLS_KEY.to_owned(), calls.collect());
     }
     Value::Object(fields).to_string()
 }
@@ -74,7 +76,7 @@ pub(super) fn call_json(call: &ToolCall) -> Value {
 
 /// Removes a code fence around the complete text.
 fn without_fence(text: &str) -> &str {
-    let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
     match inner {
         Some(inner) => inner.strip_prefix("json").unwrap_or(inner).trim(),
         None => text,
@@ -98,10 +100,11 @@ mod tests {
         assert_eq!(read(r#" {"answer": "hi\n"} "#), Ok(Reply::text("hi\n")));
         assert_eq!(read("```json\n{\"answer\": \"hi\"}\n```"), Ok(Reply::text("hi")));
         assert_eq!(read(r#"{"answer": {"n": 1}}"#), Ok(Reply::text(r#"{"n":1}"#)));
-        let two = r#"{"answer": "now", "tool_calls": [{"name": "f", "arguments": {"b": 1, "a": "}"}}, {"name": "g"}]}"#;
-        let read_calls = read(two).unwrap();
-        assert_eq!(read_calls.text, "now");
-        assert_eq!(read_calls.calls, [call("f", r#"{"b":1,"a":"}"}"#), call("g", "{}")]);
+        let response =
+            r#"{"answer": "now", "tool_calls": [{"name": "f", "arguments": {"b": 1, "a": "}"}}, {"name": "g"}]}"#;
+        let reply = read(response).unwrap();
+        assert_eq!(reply.text, "now");
+        assert_eq!(reply.calls, [call("f", r#"{"b":1,"a":"}"}"#), call("g", "{}")]);
     }
 
     #[test]
@@ -112,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn ambiguous_and_truncated_json_calls_nothing() {
+    fn ambiguous_and_truncated_json_is_refused() {
         let refused = [
             r#"{"tool_calls": [{"name": "f", "arguments": {"a": 1}}"#,
             r#"{"tool_calls": [{"name": "f", "arguments": {"a": 1, "a": 2}}]}"#,
@@ -132,15 +135,15 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_response_is_written_as_it_is_read() {
+    fn a_written_response_is_read_unchanged() {
         let calls = [ToolCall {
             id: "a".to_owned(),
             name: "f".to_owned(),
             arguments: r#"{"b":1}"#.to_owned(),
         }];
         for (text, calls) in [("hi \"you\"", &calls[..0]), ("", &calls), ("now", &calls), ("", &[])] {
-            let read = read(&reply_text(text, calls)).unwrap();
-            assert_eq!((read.text.as_str(), read.calls.len()), (text, calls.len()));
+            let reply = read(&reply_text(text, calls)).unwrap();
+            assert_eq!((reply.text.as_str(), reply.calls.len()), (text, calls.len()));
         }
         assert_eq!(read(&reply_text("", &calls)).unwrap().calls, [call("f", r#"{"b":1}"#)]);
     }

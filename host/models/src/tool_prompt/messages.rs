@@ -1,4 +1,4 @@
-//! Conversion of a history to messages of the system, the user and the model only, in which calls and results are text.
+//! Conversion of a history to messages of the system, the user and the model only. Calls and results become text.
 
 use super::call_text;
 use super::instructions::instructions;
@@ -22,12 +22,12 @@ pub(super) enum PromptFormat {
 pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for message in request.messages {
-        let has_turns = messages
+        let has_earlier_turn = messages
             .last()
             .is_some_and(|message| !matches!(message.role, Role::System { .. }));
         // A `Role` contains the text of its message.
         let converted = match &message.role {
-            Role::System { content } if has_turns => user_role(format!("Notice of the application:\n{content}")),
+            Role::System { content } if has_earlier_turn => user_role(format!("Notice of the application:\n{content}")),
             Role::System { content } => Role::System {
                 content: content.clone(),
             },
@@ -36,7 +36,7 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
                 content, tool_calls, ..
             } => Role::Assistant {
                 content: match format {
-                    // Without tools, the model responds in plain text. Its earlier texts are then plain text too.
+                    // Without tools, the model responds in plain text, so its earlier answers are plain text too.
                     PromptFormat::Json if request.tools.is_empty() && tool_calls.is_empty() => content.clone(),
                     PromptFormat::Json => json_reply::reply_text(content, tool_calls),
                     PromptFormat::Text => call_text::reply_text(content, tool_calls),
@@ -64,15 +64,15 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
     messages
 }
 
-/// Appends a message with this role and text. If the last message is of the same kind, the text is appended to it instead.
+/// Appends a message. If the last message has the same role, the text is appended to that message instead.
 pub(super) fn push_or_join(messages: &mut Vec<Message>, role: Role) {
     if let Some(last) = messages.last_mut() {
         match (&mut last.role, &role) {
-            (Role::System { content: last }, Role::System { content })
-            | (Role::User { content: last }, Role::User { content })
-            | (Role::Assistant { content: last, .. }, Role::Assistant { content, .. }) => {
-                last.push_str("\n\n");
-                last.push_str(content);
+            (Role::System { content: text }, Role::System { content })
+            | (Role::User { content: text }, Role::User { content })
+            | (Role::Assistant { content: text, .. }, Role::Assistant { content, .. }) => {
+                text.push_str("\n\n");
+                text.push_str(content);
             }
             _ => messages.push(Message::new(role)),
         }
@@ -86,7 +86,7 @@ pub(super) fn user_role(content: String) -> Role {
 }
 
 fn result_text(name: &str, content: &str, is_error: bool) -> String {
-    let outcome = if is_error { "Error" } else { "Result" };
-    // Marks in a result would teach the model to write them, and a result that the model repeats would count as a call.
-    format!("{outcome} of `{name}`:\n{}", call_text::without_marks(content))
+    let label = if is_error { "Error" } else { "Result" };
+    // The model could imitate the marks of a result. If it repeated the result, the marks would be read as a call.
+    format!("{label} of `{name}`:\n{}", call_text::break_marks(content))
 }

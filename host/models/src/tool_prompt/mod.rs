@@ -1,7 +1,7 @@
 //! Tool calling for models without an API for it: the prompt describes the tools, and calls are read from the response's text.
 //!
-//! [`PromptedTools`] decorates the client of such a model. The requests that it sends have no tools and no results of calls,
-//! only messages of the system, the user and the model.
+//! [`PromptedTools`] decorates the client of a model. Requests to the client have no tools and no results of calls, only
+//! messages of the system, the user and the model.
 
 mod answer_stream;
 mod call_text;

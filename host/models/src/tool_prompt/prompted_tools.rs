@@ -53,9 +53,9 @@ impl<M: ChatModel> PromptedTools<M> {
         Self { model, format }
     }
 
-    /// Returns the options for the decorated model. If the request has tools, they constrain a response in the JSON format to
-    /// an answer or calls.
-    fn constrained_options(&self, request: &ChatRequest<'_>) -> ChatOptions {
+    /// Returns the options for the decorated model. If the request has tools, [`reply_schema`] replaces the answer schema in the
+    /// JSON format, and the text format has no answer schema.
+    fn inner_options(&self, request: &ChatRequest<'_>) -> ChatOptions {
         let mut options = request.options.clone();
         if self.format == PromptFormat::Json && !request.tools.is_empty() {
             options.answer_schema = Some(reply_schema(request));
@@ -63,6 +63,7 @@ impl<M: ChatModel> PromptedTools<M> {
             // A schema would exclude the marks of a call.
             options.answer_schema = None;
         }
+        // The inner request has no tools. The prompt and the schema state the tool choice.
         options.tool_choice = ToolChoice::Auto;
         options
     }
@@ -92,7 +93,7 @@ impl<M: ChatModel> PromptedTools<M> {
         self.model.chat(inner_request.with_listener(&listener)).await
     }
 
-    /// Reads a response of the decorated model. A truncated response has no calls: only its text is returned.
+    /// Reads a response of the decorated model. Of an incomplete response, such as a truncated one, only the text is returned.
     fn read(&self, response: &ChatResponse, request: &ChatRequest<'_>) -> Result<Reply, InvalidReply> {
         let content = &response.content;
         if request.tools.is_empty() {
@@ -118,12 +119,12 @@ impl<M: ChatModel> PromptedTools<M> {
         }
     }
 
-    /// Emits what was not emitted while the response arrived: the rest of the text, and the calls.
-    fn emit_rest(&self, content: &str, reply: &Reply, request: &ChatRequest<'_>) {
+    /// Emits the text that was not emitted while the response arrived, and the calls.
+    fn emit_unsent(&self, content: &str, reply: &Reply, request: &ChatRequest<'_>) {
         let streamed_bytes = self.reply_stream(request).push(content).len();
-        let rest = reply.text.get(streamed_bytes..).unwrap_or_default();
-        if !rest.is_empty() {
-            request.emit_text(rest);
+        let unsent_text = reply.text.get(streamed_bytes..).unwrap_or_default();
+        if !unsent_text.is_empty() {
+            request.emit_text(unsent_text);
         }
         for (index, call) in reply.calls.iter().enumerate() {
             let (name, arguments) = (call.name.as_str(), call.arguments.as_str());
@@ -158,7 +159,7 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
 
     async fn chat(&self, request: ChatRequest<'_>) -> Result<ChatResponse, ModelError> {
         let mut messages = prompt_messages(&request, self.format);
-        let options = self.constrained_options(&request);
+        let options = self.inner_options(&request);
         let mut usage = TokenUsage::default();
         let mut repeats_left = 1;
         loop {
@@ -171,7 +172,7 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
             }
             match self.read(&response, &request) {
                 Ok(reply) => {
-                    self.emit_rest(&response.content, &reply, &request);
+                    self.emit_unsent(&response.content, &reply, &request);
                     return Ok(convert_response(response, reply, &request));
                 }
                 Err(invalid) if repeats_left == 0 => return Err(malformed(&invalid)),
@@ -192,6 +193,10 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
         self.model.provider()
     }
 
+    fn context_tokens(&self) -> Option<u64> {
+        self.model.context_tokens()
+    }
+
     fn price(&self) -> Option<Price> {
         self.model.price()
     }
@@ -201,8 +206,8 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
     }
 }
 
-/// Replaces the content of a response by the text and the calls that were read from it. Drops the provider blocks, because they
-/// belong to the provider's own format.
+/// Replaces the content of a response with the text and the calls that were read from it. Drops the provider blocks, because
+/// they belong to the provider's own format.
 fn convert_response(mut response: ChatResponse, reply: Reply, request: &ChatRequest<'_>) -> ChatResponse {
     let earlier_calls: usize = request.messages.iter().map(|message| message.tool_calls().len()).sum();
     let calls = reply.calls.into_iter().enumerate().map(|(index, call)| ToolCall {

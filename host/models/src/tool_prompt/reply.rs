@@ -21,7 +21,7 @@ pub(super) struct ParsedCall {
     pub(super) arguments: String,
 }
 
-/// The reason why a response cannot be parsed. None of its calls is executed.
+/// The reason why a response is invalid. No call of an invalid response is executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct InvalidReply(pub(super) String);
@@ -37,7 +37,7 @@ impl Reply {
 }
 
 impl ParsedCall {
-    /// Creates a call. Missing arguments become an empty object; other values than an object are refused.
+    /// Creates a call. Missing arguments become an empty object. Arguments that are not an object are refused.
     pub(super) fn new(name: impl Into<String>, arguments: Option<&Value>) -> Result<Self, InvalidReply> {
         let name = name.into();
         let arguments = match arguments {

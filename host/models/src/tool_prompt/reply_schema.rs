@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::json_reply::{ANSWER, TOOL_CALLS};
+use super::json_reply::{ANSWER_KEY, TOOL_CALLS_KEY};
 use crate::schema::closed_schema;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice};
 
-/// The maximum number of calls in one response. Without this limit, a small model could repeat calls up to the limit of tokens.
+/// The maximum number of calls in one response. Without this limit, a small model could repeat calls until the token limit.
 const CALLS_MAX: u32 = 8;
 
 /// Returns the schema of a response. Depending on the tool choice, it accepts an answer, calls of the request's tools, or
@@ -16,10 +16,10 @@ pub(super) fn reply_schema(request: &ChatRequest<'_>) -> Value {
         Some(schema) => closed_schema(schema).unwrap_or_else(|| json!({})),
         None => json!({"type": "string"}),
     };
-    let answer = object_schema(&[(ANSWER, answer)]);
+    let answer = object_schema(&[(ANSWER_KEY, answer)]);
     let calls: Vec<Value> = request.tools.iter().map(call_schema).collect();
     let calls = json!({"type": "array", "items": {"anyOf": calls}, "minItems": 1, "maxItems": CALLS_MAX});
-    let calls = object_schema(&[(TOOL_CALLS, calls)]);
+    let calls = object_schema(&[(TOOL_CALLS_KEY, calls)]);
     match request.options.tool_choice {
         ToolChoice::None => answer,
         ToolChoice::Required => calls,
@@ -29,8 +29,8 @@ pub(super) fn reply_schema(request: &ChatRequest<'_>) -> Value {
 
 fn call_schema(tool: &DeclaredTool) -> Value {
     let arguments = closed_schema(&tool.definition.input_schema);
-    // A schema that cannot be converted is replaced by one that accepts every object. The arguments are checked before
-    // the call.
+    // A schema that cannot be converted is replaced by one that accepts every object. The agent checks the arguments before the
+    // call.
     let arguments = arguments
         .filter(|schema| schema.get("type").is_some_and(|name| name == "object"))
         .unwrap_or_else(|| json!({"type": "object"}));

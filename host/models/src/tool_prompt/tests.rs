@@ -1,4 +1,4 @@
-//! Tool calling through the prompt, over HTTP.
+//! Tests of tool calling through the prompt.
 
 #![allow(clippy::unwrap_used)]
 

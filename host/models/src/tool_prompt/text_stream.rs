@@ -2,17 +2,17 @@
 
 use super::call_text::{LineStart, LineState};
 
-/// Extracts the text before the calls from a response that arrives in pieces. A line that may still become a call is held
-/// back.
+/// Extracts the text before the calls from a response that arrives in pieces. A line is held back as long as it may become a
+/// call.
 #[derive(Debug, Default)]
 pub(super) struct TextStream {
     line_state: LineState,
-    /// The current line.
+    /// The current line, as far as it has arrived.
     line: String,
     /// The number of bytes of the current line that have been returned.
     returned_bytes: usize,
-    /// Whether a call may have started: the rest of the response is held back.
-    is_held: bool,
+    /// Whether a call may have started. No further text is returned then.
+    is_stopped: bool,
     /// Whether a line that is not blank has been returned.
     has_text: bool,
 }
@@ -22,7 +22,7 @@ impl TextStream {
     pub(super) fn push(&mut self, piece: &str) -> String {
         let mut text = String::new();
         for line_piece in piece.split_inclusive('\n') {
-            if self.is_held {
+            if self.is_stopped {
                 break;
             }
             self.line.push_str(line_piece);
@@ -31,14 +31,14 @@ impl TextStream {
         text
     }
 
-    /// Reads the current line, as far as it has arrived, and appends what is certainly text.
+    /// Reads the current line. Appends to `text` the part of the line that is certainly not a call.
     fn read_line(&mut self, text: &mut String) {
         let is_complete = self.line.ends_with('\n');
         let start = self.line_state.classify_start(&self.line);
-        // A response that is an object may be a call without marks.
-        let is_object = !self.has_text && self.line.trim_start().starts_with('{');
-        if start == LineStart::Call || is_object {
-            self.is_held = true;
+        // A response that starts with `{` may be a call without marks.
+        let may_be_object = !self.has_text && self.line.trim_start().starts_with('{');
+        if start == LineStart::Call || may_be_object {
+            self.is_stopped = true;
             return;
         }
         if start == LineStart::Undecided && !is_complete {
@@ -59,14 +59,14 @@ impl TextStream {
 mod tests {
     use super::*;
 
-    fn streamed(text: &str) -> String {
+    fn push_each_character(text: &str) -> String {
         let mut stream = TextStream::default();
         let mut buffer = [0; 4];
         text.chars().map(|c| stream.push(c.encode_utf8(&mut buffer))).collect()
     }
 
     #[test]
-    fn text_is_returned_up_to_the_first_call_however_it_is_cut() {
+    fn text_is_returned_up_to_the_first_call_for_any_cut_into_pieces() {
         let responses = [
             ("One < two.\n<b>Done", "One < two.\n<b>Done"),
             ("I look.\n\n  <tool_call>{}", "I look.\n\n"),
@@ -77,9 +77,9 @@ mod tests {
         ];
         for (response, text) in responses {
             assert_eq!(TextStream::default().push(response), text);
-            let cut = streamed(response);
-            // Only blank text may be held back at the end of a line.
-            assert_eq!(cut.trim_end(), text.trim_end(), "{response}");
+            let streamed_text = push_each_character(response);
+            // White space at the end may be held back.
+            assert_eq!(streamed_text.trim_end(), text.trim_end(), "{response}");
         }
     }
 }

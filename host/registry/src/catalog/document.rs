@@ -1,4 +1,4 @@
-//! The searchable text of a tool.
+//! The searchable text of a tool, and the words that a catalog extracts from it.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::ranking_parameters::{FIELD_COUNT, RankingParameters};
 use super::ranking_signals::RankingSignals;
 use super::text::{self, CachedStemmer};
 
-/// The searchable text of a tool.
+/// The searchable text of a tool, its entry tools and its ranking signals.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Document {
-    /// The tool's id, which a hit carries.
+    /// The tool's id, which a hit contains.
     pub id: String,
     /// The tool's name, in any notation: `get_weather`, `getWeather`, `weather.get`.
     pub name: String,
@@ -50,7 +50,7 @@ impl Document {
         }
     }
 
-    /// Creates the document of a tool from its definition.
+    /// Creates a document from the id, name, description, category and parameters of a tool's definition.
     #[must_use]
     pub fn of_definition(tool: &ToolDefinition) -> Self {
         let document = Self::new(tool.id.as_str(), tool.name(), tool.description.as_str());
@@ -141,7 +141,7 @@ impl Terms {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IndexedTool {
-    /// The tool's id, which a hit carries.
+    /// The tool's id, which a hit contains.
     pub id: String,
     /// The tool's name.
     pub name: String,
@@ -156,7 +156,7 @@ pub struct IndexedTool {
 }
 
 impl IndexedTool {
-    /// Creates a tool without an embedding and entry tools, and with the default ranking signals.
+    /// Creates a tool without an embedding or entry tools, and with the default ranking signals.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, terms: Terms) -> Self {
         Self {

@@ -5,7 +5,7 @@ use std::fmt;
 /// The weight of the use case in the embedding of a tool, relative to the name and the description.
 const USE_CASE_WEIGHT: f32 = 0.5;
 
-/// The greatest absolute value of a stored component.
+/// The greatest absolute value among the stored components of a vector. Before rounding, the components are scaled to it.
 const COMPONENT_MAX: f32 = 1_000.0;
 
 /// The maximum number of components. With it and [`COMPONENT_MAX`], the dot product of two embeddings fits into 32 bits.
@@ -27,23 +27,24 @@ impl fmt::Debug for dyn EmbeddingModel {
     }
 }
 
-/// A unit vector. Its components are rounded to 16 bits, because processors multiply such numbers fast.
+/// A unit vector. Its components are stored as 16-bit integers, which processors multiply fast.
 #[derive(Clone, PartialEq)]
 pub struct Embedding {
     components: Box<[i16]>,
-    /// The factor from the stored components to those of the unit vector.
+    /// The factor that converts the stored components to those of the unit vector.
     scale: f32,
 }
 
 impl Embedding {
-    /// Computes the embedding of a tool from its name, its description and the situation in which to use it. `None` if the
-    /// model knows no word of them.
+    /// Computes the embedding of a tool from its name, its description and the situation in which to use it. Returns `None` if
+    /// the model knows none of the words.
     #[must_use]
     pub fn of_tool(model: &dyn EmbeddingModel, name: &str, description: &str, use_case: &str) -> Option<Self> {
         Self::of_weighted(model, [(name, 1.0), (description, 1.0), (use_case, USE_CASE_WEIGHT)])
     }
 
-    /// Computes the normalised weighted sum of the unit vectors of texts. `None` if the model knows no word of them.
+    /// Computes the weighted sum of the unit vectors of texts, and normalises it. Returns `None` if the model knows none of the
+    /// words.
     pub(super) fn of_weighted<'t>(
         model: &dyn EmbeddingModel,
         texts: impl IntoIterator<Item = (&'t str, f32)>,
@@ -54,26 +55,27 @@ impl Embedding {
             let factor = weight / norm(&vector);
             if factor.is_finite() {
                 sum.resize(sum.len().max(vector.len()), 0.0);
-                for (sum, component) in sum.iter_mut().zip(&vector) {
-                    *sum += component * factor;
+                for (sum_component, component) in sum.iter_mut().zip(&vector) {
+                    *sum_component += component * factor;
                 }
             }
         }
         Self::quantise(&sum)
     }
 
-    /// Normalises a vector and rounds its components. `None` for a vector without a direction or with too many components.
+    /// Normalises a vector and rounds its components. Returns `None` if all components are 0, if the norm is not finite, or if
+    /// there are too many components.
     fn quantise(vector: &[f32]) -> Option<Self> {
-        let greatest = vector
+        let component_max = vector
             .iter()
-            .fold(0.0_f32, |greatest, component| greatest.max(component.abs()));
-        let (step, norm) = (greatest / COMPONENT_MAX, norm(vector));
+            .fold(0.0_f32, |component_max, component| component_max.max(component.abs()));
+        let (step, norm) = (component_max / COMPONENT_MAX, norm(vector));
         if !(step > 0.0 && norm.is_finite()) || vector.len() > COMPONENTS_MAX {
             return None;
         }
         #[allow(
             clippy::cast_possible_truncation,
-            reason = "no component is greater than `COMPONENT_MAX`"
+            reason = "no scaled component exceeds `COMPONENT_MAX`"
         )]
         let components = vector.iter().map(|component| (component / step).round() as i16);
         Some(Self {
@@ -104,7 +106,7 @@ pub(super) struct EmbeddingTable {
 }
 
 impl EmbeddingTable {
-    /// Sets or removes the embedding of a tool. An embedding that has another number of components than the first one is not
+    /// Sets the embedding of a tool, or removes it. An embedding with another number of components than the first one is not
     /// stored.
     pub(super) fn set(&mut self, slot: usize, embedding: Option<&Embedding>) {
         if let Some(embedding) = embedding.filter(|_| self.width == 0) {
@@ -145,7 +147,7 @@ impl EmbeddingTable {
 mod tests {
     use super::*;
 
-    /// A model that knows three directions.
+    /// A model that knows three valid vectors (`east`, `north` and `up`) and four that have no embedding.
     struct Directions;
 
     impl EmbeddingModel for Directions {
@@ -154,7 +156,7 @@ mod tests {
                 "east" => Some(vec![3.0, 0.0]),
                 "north" => Some(vec![0.0, 0.001]),
                 "nowhere" => Some(vec![0.0, 0.0]),
-                "infinite" => Some(vec![f32::MAX, f32::MAX]),
+                "overflow" => Some(vec![f32::MAX, f32::MAX]),
                 "undefined" => Some(vec![f32::NAN, 1.0]),
                 "up" => Some(vec![0.0, 0.0, 1.0]),
                 "wide" => Some(vec![1.0; COMPONENTS_MAX + 1]),
@@ -170,9 +172,9 @@ mod tests {
     #[test]
     fn similarity_is_the_cosine_of_the_angle() {
         let mut table = EmbeddingTable::default();
-        let between = Embedding::of_weighted(&Directions, [("east", 1.0), ("north", 1.0)]);
+        let northeast = Embedding::of_weighted(&Directions, [("east", 1.0), ("north", 1.0)]);
         table.set(0, embedding("east").as_ref());
-        table.set(2, between.as_ref());
+        table.set(2, northeast.as_ref());
         table.set(3, embedding("east").as_ref());
         table.set(3, None);
         let similarities = table.similarities(&embedding("east").unwrap());
@@ -181,8 +183,8 @@ mod tests {
     }
 
     #[test]
-    fn vector_without_a_direction_or_of_another_length_is_not_stored() {
-        for text in ["nowhere", "infinite", "undefined", "unknown", "wide"] {
+    fn a_vector_without_a_direction_or_of_another_length_is_not_stored() {
+        for text in ["nowhere", "overflow", "undefined", "unknown", "wide"] {
             assert_eq!(embedding(text), None, "{text}");
         }
         let mut table = EmbeddingTable::default();

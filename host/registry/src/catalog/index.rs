@@ -1,4 +1,4 @@
-//! The inverted index, updated per component file.
+//! The inverted index of the tools.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -8,48 +8,49 @@ use super::document::{Document, IndexedTool, Terms};
 use super::embedding::{Embedding, EmbeddingModel, EmbeddingTable};
 use super::ranking_parameters::{FIELD_COUNT, NAME_FIELD, RankingParameters};
 use super::ranking_signals::{HealthSignal, RankingSignals};
-use super::scoring::Scoring;
+use super::scoring::ScoringData;
 use super::text::{self, CachedStemmer};
 use super::totals::Totals;
 
-/// A search index of tools. Tools are added and removed per component file, at a cost that depends only on that file.
+/// A search index of tools. Tools are added and removed per source, usually a component file, without a rebuild of the index.
 ///
-/// Each tool has a slot, and each word has an id: numbers that index the lists of the catalog. The slot of a removed tool is
-/// reused.
+/// Each tool has a slot: its index in the lists of tools. The slot of a removed tool is reused. Each word has an id: its index in
+/// the list of postings.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     stemmer: CachedStemmer,
     /// The ids of words, by stem.
     word_ids: HashMap<Box<str>, u32>,
     /// The occurrences of each word, by word id.
-    postings: Vec<Postings>,
+    postings: Vec<WordPostings>,
     /// The tools by slot; `None` for a free slot.
     slots: Vec<Option<CatalogTool>>,
     /// The data that scoring reads, by slot, in contiguous memory.
-    scoring: Vec<Scoring>,
-    model: Option<Arc<dyn EmbeddingModel>>,
+    scoring: Vec<ScoringData>,
+    embedding_model: Option<Arc<dyn EmbeddingModel>>,
     /// The embeddings of the tools, by slot.
     embeddings: EmbeddingTable,
     free_slots: Vec<u32>,
+    /// The slots of the tools of each source.
     slots_by_source: HashMap<Box<str>, Vec<u32>>,
     slots_by_id: HashMap<Box<str>, u32>,
     /// The slots of the tools, by the canonical form of their name.
     slots_by_name: HashMap<Box<str>, Vec<u32>>,
     /// The ids of the words in names, by stem. Finds words by prefix.
     name_words: BTreeMap<Box<str>, u32>,
-    /// The same ids, by reversed stem. Finds words by suffix.
+    /// The ids of the words in names, by reversed stem. Finds words by suffix.
     name_words_reversed: BTreeMap<Box<str>, u32>,
-    /// The slots of the tools that have entry tools.
+    /// The slots of the inner tools: those that have entry tools.
     inner_slots: BTreeSet<u32>,
     totals: Totals,
 }
 
 /// The occurrences of a word in all tools.
 #[derive(Clone, Debug, Default)]
-struct Postings {
-    /// One for each tool that contains the word, sorted by slot.
-    tools: Vec<Posting>,
-    /// Whether the word ever occurred in a name.
+struct WordPostings {
+    /// One posting for each tool that has the word, sorted by slot.
+    by_slot: Vec<Posting>,
+    /// Whether the word is in [`Catalog::name_words`]. The word stays there when its tools are removed.
     is_name_word: bool,
 }
 
@@ -84,24 +85,24 @@ impl Catalog {
     /// finds tools by their meaning.
     #[must_use]
     pub fn with_embedding_model(mut self, model: Arc<dyn EmbeddingModel>) -> Self {
-        self.model = Some(model);
+        self.embedding_model = Some(model);
         self
     }
 
     /// Returns the model of [`Catalog::with_embedding_model`], if one was set.
     #[must_use]
     pub fn embedding_model(&self) -> Option<&Arc<dyn EmbeddingModel>> {
-        self.model.as_ref()
+        self.embedding_model.as_ref()
     }
 
-    /// Replaces the tools of a file.
+    /// Replaces the tools of a source, such as a component file.
     pub fn put(&mut self, source: &str, documents: impl IntoIterator<Item = Document>) {
         let mut indexed = Vec::new();
         for document in documents {
             let terms = Terms::of(&document, &mut self.stemmer);
             let embed = |model| Embedding::of_tool(model, &document.name, &document.description, &document.use_case);
             indexed.push(IndexedTool {
-                embedding: self.model.as_deref().and_then(embed),
+                embedding: self.embedding_model.as_deref().and_then(embed),
                 id: document.id,
                 name: document.name,
                 terms,
@@ -112,7 +113,7 @@ impl Catalog {
         self.put_indexed(source, &indexed);
     }
 
-    /// Replaces the tools of a file with tools whose words have been extracted and whose embeddings have been computed.
+    /// Replaces the tools of a source with tools whose words have been extracted and whose embeddings have been computed.
     pub fn put_indexed<'i>(&mut self, source: &str, tools: impl IntoIterator<Item = &'i IndexedTool>) {
         self.remove(source);
         let slots: Vec<u32> = tools.into_iter().map(|tool| self.insert(tool)).collect();
@@ -121,7 +122,7 @@ impl Catalog {
         }
     }
 
-    /// Removes the tools of a file. Returns their number.
+    /// Removes the tools of a source. Returns their number.
     pub fn remove(&mut self, source: &str) -> usize {
         let slots = self.slots_by_source.remove(source).unwrap_or_default();
         for slot in &slots {
@@ -130,25 +131,25 @@ impl Catalog {
         slots.len()
     }
 
-    /// Sets the ranking signals of a tool. Returns `false` if there is no such tool.
+    /// Sets the ranking signals of a tool. Returns `false` if the catalog does not have the tool.
     pub fn set_signals(&mut self, id: &str, signals: RankingSignals) -> bool {
         let slot = self.slots_by_id.get(id);
         let scoring = slot.and_then(|slot| self.scoring.get_mut(*slot as usize));
         scoring.map(|scoring| scoring.set_signals(&signals)).is_some()
     }
 
-    /// Sets the health of a tool, also while a search runs. Returns `false` if there is no such tool.
+    /// Sets the health of a tool, also while a search runs. Returns `false` if the catalog does not have the tool.
     pub fn set_health(&self, id: &str, health: HealthSignal) -> bool {
         let slot = self.slots_by_id.get(id);
         let scoring = slot.and_then(|slot| self.scoring.get(*slot as usize));
         scoring.map(|scoring| scoring.set_health(health)).is_some()
     }
 
-    /// Counts a use of a tool, also while a search runs. Returns `false` if there is no such tool.
+    /// Counts a use of a tool, also while a search runs. Returns `false` if the catalog does not have the tool.
     pub fn add_use(&self, id: &str) -> bool {
         let slot = self.slots_by_id.get(id);
         let scoring = slot.and_then(|slot| self.scoring.get(*slot as usize));
-        scoring.map(Scoring::add_use).is_some()
+        scoring.map(ScoringData::add_use).is_some()
     }
 
     /// Returns the number of tools.
@@ -167,7 +168,7 @@ impl Catalog {
     fn insert(&mut self, tool: &IndexedTool) -> u32 {
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.slots.push(None);
-            self.scoring.push(Scoring::default());
+            self.scoring.push(ScoringData::default());
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
         let mut occurrences: Vec<(u32, usize)> = Vec::new();
@@ -192,7 +193,7 @@ impl Catalog {
                 let count = &mut posting.counts[*field];
                 *count = count.saturating_add(1).min(RankingParameters::get().repeats_max);
             }
-            let postings = &mut self.postings[word_occurrences[0].0 as usize].tools;
+            let postings = &mut self.postings[word_occurrences[0].0 as usize].by_slot;
             let position = match postings.last() {
                 Some(last) if last.slot > slot => postings.partition_point(|other| other.slot < slot),
                 _ => postings.len(),
@@ -208,7 +209,7 @@ impl Catalog {
         if is_inner {
             self.inner_slots.insert(slot);
         }
-        self.scoring[slot as usize] = Scoring::new(lengths, is_inner, &tool.signals);
+        self.scoring[slot as usize] = ScoringData::new(lengths, is_inner, &tool.signals);
         self.embeddings.set(slot as usize, tool.embedding.as_ref());
         self.slots[slot as usize] = Some(CatalogTool {
             id: tool.id.as_str().into(),
@@ -226,7 +227,7 @@ impl Catalog {
             return;
         };
         for word_id in &tool.word_ids {
-            let postings = &mut self.postings[*word_id as usize].tools;
+            let postings = &mut self.postings[*word_id as usize].by_slot;
             if let Ok(position) = postings.binary_search_by_key(&slot, |posting| posting.slot) {
                 postings.remove(position);
             }
@@ -235,7 +236,7 @@ impl Catalog {
         self.totals.remove_tool(&lengths);
         self.embeddings.set(slot as usize, None);
         self.inner_slots.remove(&slot);
-        // Another file may have a tool with the same id.
+        // Another source may have a tool with the same id.
         if self.slots_by_id.get(&tool.id) == Some(&slot) {
             self.slots_by_id.remove(&tool.id);
         }
@@ -254,7 +255,7 @@ impl Catalog {
             return *word_id;
         }
         let word_id = u32::try_from(self.postings.len()).unwrap_or(u32::MAX);
-        self.postings.push(Postings::default());
+        self.postings.push(WordPostings::default());
         self.word_ids.insert(stem.into(), word_id);
         word_id
     }
@@ -272,7 +273,7 @@ impl Catalog {
     pub(super) fn postings(&self, stem: &str) -> &[Posting] {
         let word_id = self.word_ids.get(stem);
         let postings = word_id.and_then(|word_id| self.postings.get(*word_id as usize));
-        postings.map_or(&[], |postings| postings.tools.as_slice())
+        postings.map_or(&[], |postings| postings.by_slot.as_slice())
     }
 
     pub(super) fn totals(&self) -> &Totals {
@@ -283,7 +284,7 @@ impl Catalog {
         &self.embeddings
     }
 
-    /// Returns the slots of the tools that have entry tools.
+    /// Returns the slots of the inner tools: those that have entry tools.
     pub(super) fn inner_slots(&self) -> impl Iterator<Item = u32> {
         self.inner_slots.iter().copied()
     }
@@ -294,7 +295,7 @@ impl Catalog {
     }
 
     /// Returns the scoring data, by slot. A free slot has the data of its last tool, but does not occur in postings.
-    pub(super) fn scoring(&self) -> &[Scoring] {
+    pub(super) fn scoring(&self) -> &[ScoringData] {
         &self.scoring
     }
 
@@ -308,18 +309,19 @@ impl Catalog {
         self.slots_by_id.get(id).copied()
     }
 
-    /// Returns the longer words in names that begin with a word, sorted.
-    pub(super) fn name_words_beginning_with(&self, part: &str) -> impl Iterator<Item = &str> {
-        self.words_longer_than(part.into(), &self.name_words)
+    /// Returns the words in names that begin with `prefix` and are longer, sorted.
+    pub(super) fn name_words_with_prefix(&self, prefix: &str) -> impl Iterator<Item = &str> {
+        self.words_with_prefix(prefix.into(), &self.name_words)
     }
 
-    /// Returns the longer words in names that end with a word: each of them reversed, and sorted in this form.
-    pub(super) fn name_words_ending_with(&self, part: &str) -> impl Iterator<Item = &str> {
-        self.words_longer_than(reverse(part), &self.name_words_reversed)
+    /// Returns the words in names that end with `suffix` and are longer. Each returned word is reversed. The reversed words are
+    /// sorted.
+    pub(super) fn reversed_name_words_with_suffix(&self, suffix: &str) -> impl Iterator<Item = &str> {
+        self.words_with_prefix(reverse(suffix), &self.name_words_reversed)
     }
 
-    /// Returns the words of `words` that have `prefix` and more letters. Words that no tool has any more are omitted.
-    fn words_longer_than<'a>(
+    /// Returns the words of `words` that begin with `prefix` and are longer. Omits words that no tool has any more.
+    fn words_with_prefix<'a>(
         &'a self,
         prefix: Box<str>,
         words: &'a BTreeMap<Box<str>, u32>,
@@ -327,7 +329,7 @@ impl Catalog {
         let is_used = |word_id: u32| {
             self.postings
                 .get(word_id as usize)
-                .is_some_and(|postings| !postings.tools.is_empty())
+                .is_some_and(|postings| !postings.by_slot.is_empty())
         };
         words
             .range::<str, _>((Bound::Excluded(&*prefix), Bound::Unbounded))

@@ -2,8 +2,8 @@
 //! them.
 //!
 //! A tool is a [`Document`] of a few short fields. The weight of a word depends on its field and its rarity. The ranking
-//! signals of a tool, such as its health, multiply its score, so that a tool which does not match stays at zero. The index is
-//! updated per component file.
+//! signals of a tool, such as its health, multiply its score, so that a tool which does not match stays at zero. Tools are added
+//! and removed per component file.
 
 mod accumulator;
 mod document;

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use super::text::{self, CachedStemmer};
 
-/// Maximum number of words of [`Query::words`].
+/// Maximum number of words that [`Query::words`] reads.
 const WORDS_MAX: usize = 512;
 
 /// The default number of hits of a search.
 pub const HITS_DEFAULT: usize = 5;
 
-/// Whether weak hits are omitted.
+/// The rule by which a search omits weak hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cutoff {
@@ -40,14 +40,14 @@ pub enum Cutoff {
 pub struct Query {
     /// The wanted capability, in the words of a user or a model.
     pub intent: String,
-    /// The task for which the capability is wanted, or an empty text. Its words weigh less than those of the intent.
+    /// The task for which the capability is wanted. Its words weigh less than those of the intent. Can be empty.
     pub task: String,
     /// Earlier messages of the user, oldest first. Words of the latest ones improve the rank of tools that match the intent or
     /// the task, but match no tools by themselves.
     pub recent: Vec<String>,
     /// The maximum number of hits.
     pub hits_max: usize,
-    /// Whether weak hits are omitted.
+    /// The rule by which the search omits weak hits.
     pub cutoff: Cutoff,
 }
 
@@ -83,15 +83,15 @@ impl Query {
         self
     }
 
-    /// Sets whether weak hits are omitted.
+    /// Sets the rule by which the search omits weak hits.
     #[must_use]
     pub fn with_cutoff(mut self, cutoff: Cutoff) -> Self {
         self.cutoff = cutoff;
         self
     }
 
-    /// Returns the distinct stems of the intent and the task, sorted. Queries with the same words have equal texts. If a
-    /// query consists of stop words only, its text in lower case is returned instead.
+    /// Returns the distinct stems of the intent and the task, sorted and joined by spaces. So queries with the same words give
+    /// equal texts. For a query of stop words only, returns its text in lower case instead.
     #[must_use]
     pub fn words(&self) -> String {
         let text = format!("{} {}", self.intent, self.task);

@@ -1,4 +1,4 @@
-//! Ranking: from the words of a query to sorted hits.
+//! Ranking: computes sorted hits from the words of a query.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -18,14 +18,14 @@ const NAME_WORDS_MAX: usize = 256;
 /// The longest intent or task that is compared with names as one name, in bytes.
 const NAME_TEXT_BYTES_MAX: usize = 128;
 
-/// If a hit covers at least this many words of the intent and the task, a hit without a similar meaning must cover half as many
-/// as the hit that covers the most. The number of words in the query is not the reference, because no tool covers all words of
-/// a long message.
+/// A cutoff checks coverage only if some hit covers at least this many words of the intent and the task. A hit without a similar
+/// meaning must then cover at least half as many words as the hit that covers the most. The reference is not the number of words
+/// in the query, because no tool covers all words of a long message.
 const COVERAGE_WORDS_MIN: f32 = 4.0;
 
 /// The greatest weighted frequency of a word outside the name. It is less than that of a word in a short name, so that
 /// repetitions in other fields do not outweigh the name.
-const OUTSIDE_NAME_MAX: f32 = 2.0;
+const OUTSIDE_NAME_FREQUENCY_MAX: f32 = 2.0;
 
 /// A search result.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,8 +41,8 @@ pub struct Hit {
     pub confidence: f32,
     /// Whether the query contains the name or the id of the tool, or of the inner tool to which it leads.
     pub is_exact: bool,
-    /// The tool that fits the query better but can be called only after this one: a method of the entity that this tool
-    /// returns, or a tool behind this facade.
+    /// A tool that can be called only after this one and that the query names or fits better: a method of the entity that this
+    /// tool returns, or a tool behind this facade.
     pub leads_to: Option<InnerTool>,
 }
 
@@ -60,24 +60,24 @@ pub struct InnerTool {
 #[derive(Clone, Copy, Debug)]
 struct Candidate<'a> {
     tool: &'a CatalogTool,
-    /// The tool behind `tool`, if the hit names it.
+    /// The tool behind `tool`, for [`Hit::leads_to`].
     inner: Option<&'a CatalogTool>,
     score: f32,
     confidence: f32,
     is_exact: bool,
     is_broken: bool,
-    /// The combined evidence for the tool and the inner tool.
-    evidence: Accumulator,
+    /// The combined scores of the tool and the best tool behind it.
+    accumulator: Accumulator,
 }
 
 impl Candidate<'_> {
     /// Returns the properties that are compared before the scores.
-    fn class(&self) -> (bool, bool) {
+    fn rank_class(&self) -> (bool, bool) {
         (self.is_exact, !self.is_broken)
     }
 
     fn covered_count(&self) -> f32 {
-        as_factor(self.evidence.covered_words.count_ones())
+        to_f32(self.accumulator.covered_words.count_ones())
     }
 
     fn to_hit(self) -> Hit {
@@ -98,8 +98,8 @@ impl Candidate<'_> {
 impl Ord for Candidate<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_score = self
-            .class()
-            .cmp(&other.class())
+            .rank_class()
+            .cmp(&other.rank_class())
             .then_with(|| self.score.total_cmp(&other.score));
         // The names are compared in reverse, because the alphabetically first name ranks higher.
         by_score.then_with(|| (&other.tool.name, &other.tool.id).cmp(&(&self.tool.name, &self.tool.id)))
@@ -132,18 +132,18 @@ struct InnerMatch {
 struct TopCandidates<'a> {
     hits_max: usize,
     candidates: BTreeSet<Candidate<'a>>,
-    /// The worst candidate, once there are `hits_max` of them: whether it is exact, whether it is not broken, and its score.
+    /// The worst candidate, if there are `hits_max` of them: whether it is exact, whether it is not broken, and its score.
     worst: Option<(bool, bool, f32)>,
 }
 
 impl<'a> TopCandidates<'a> {
-    /// Returns whether a candidate with these properties is worse than all of the best ones, whatever its name. This rejects
-    /// most candidates without comparing names.
+    /// Returns whether a candidate with these properties is worse than all best candidates, whichever name it has. Most
+    /// candidates are rejected here, without a comparison of names.
     fn rejects(&self, is_exact: bool, is_broken: bool, score: f32) -> bool {
         self.worst.is_some_and(|worst| (is_exact, !is_broken, score) < worst)
     }
 
-    /// Adds a candidate if it is one of the best ones and may be used.
+    /// Adds a candidate if it is one of the best ones and `may_use` accepts its id.
     fn offer(&mut self, candidate: Candidate<'a>, may_use: &impl Fn(&str) -> bool) {
         let is_full = self.candidates.len() >= self.hits_max;
         let is_worse = || self.candidates.first().is_some_and(|worst| candidate <= *worst);
@@ -179,43 +179,44 @@ pub(super) fn search(catalogs: &CatalogUnion<'_>, query: &Query, may_use: &impl 
         let named_slots = catalog.slots_named_in(query);
         catalog.offer_candidates(accumulators, &named_slots, &terms, may_use, &mut best);
     }
-    let ranked: Vec<_> = best.candidates.into_iter().rev().collect();
-    let passes_cutoff = cutoff_condition(&ranked, query.cutoff, &terms, has_similarities);
-    ranked
+    let candidates: Vec<_> = best.candidates.into_iter().rev().collect();
+    let passes_cutoff = cutoff_condition(&candidates, query.cutoff, &terms, has_similarities);
+    candidates
         .iter()
         .filter(|candidate| candidate.is_exact || passes_cutoff(candidate))
         .map(|candidate| candidate.to_hit())
         .collect()
 }
 
-/// Returns the condition of a cutoff for candidates that the query does not name.
+/// Returns the condition that a candidate must satisfy to pass a cutoff. Candidates that the query names do not need to pass.
 fn cutoff_condition(
-    ranked: &[Candidate<'_>],
+    candidates: &[Candidate<'_>],
     cutoff: Cutoff,
     terms: &QueryTerms,
     has_similarities: bool,
 ) -> impl Fn(&Candidate<'_>) -> bool + use<> {
     let parameters = RankingParameters::get();
-    let unnamed = || ranked.iter().filter(|candidate| !candidate.is_exact);
-    let share_min = match cutoff {
-        Cutoff::None | Cutoff::Relative => parameters.relative_min,
-        Cutoff::Confident => parameters.confident_relative_min,
+    let unnamed_candidates = || candidates.iter().filter(|candidate| !candidate.is_exact);
+    let score_share_min = match cutoff {
+        Cutoff::None | Cutoff::Relative => parameters.score_share_min,
+        Cutoff::Confident => parameters.confident_score_share_min,
     };
     let share = if has_similarities {
-        share_min.words_and_meaning
+        score_share_min.words_and_meaning
     } else {
-        share_min.words
+        score_share_min.words
     };
-    let score_min = unnamed().map(|candidate| candidate.score).fold(0.0, f32::max) * share;
-    let covered_max = unnamed().map(Candidate::covered_count).fold(0.0, f32::max);
+    let scores = unnamed_candidates().map(|candidate| candidate.score);
+    let score_min = scores.fold(0.0, f32::max) * share;
+    let covered_max = unnamed_candidates().map(Candidate::covered_count).fold(0.0, f32::max);
     let content_bits = terms.content_bits;
     move |candidate| {
-        let is_similar = candidate.evidence.is_similar();
+        let is_similar = candidate.accumulator.is_similar();
         let covers_enough = covered_max < COVERAGE_WORDS_MIN || candidate.covered_count() * 2.0 >= covered_max;
-        let covers_content = content_bits == 0 || candidate.evidence.covered_words & content_bits != 0;
+        let covers_content = content_bits == 0 || candidate.accumulator.covered_words & content_bits != 0;
         let is_relevant = candidate.score >= score_min && (is_similar || covers_enough && covers_content);
         let is_confident = content_bits != 0 && candidate.confidence >= parameters.confidence_min
-            || candidate.evidence.similarity >= parameters.confident_similarity_min;
+            || candidate.accumulator.similarity >= parameters.confident_similarity_min;
         match cutoff {
             Cutoff::None => true,
             Cutoff::Relative => is_relevant,
@@ -237,12 +238,12 @@ impl Catalog {
         let scoring = self.scoring();
         let mut accumulators = vec![Accumulator::default(); scoring.len()];
         for term in &terms.terms {
-            let gain = term.weight * (parameters.k1 + 1.0);
+            let term_score_max = term.weight * (parameters.k1 + 1.0);
             for posting in self.postings(&term.stem) {
                 let slot = posting.slot as usize;
                 let frequency = posting.frequency(occurrence_weights, &scoring[slot].lengths);
                 let accumulator = &mut accumulators[slot];
-                accumulator.word_score += gain * frequency / (frequency + parameters.k1);
+                accumulator.word_score += term_score_max * frequency / (frequency + parameters.k1);
                 accumulator.covered_words |= term.bit;
             }
         }
@@ -252,8 +253,8 @@ impl Catalog {
         accumulators
     }
 
-    /// Finds, for each entry tool, the tool behind it that matches the query best, among those that may be used. The keys are
-    /// the slots of the entry tools.
+    /// For each entry tool, finds the tool behind it that matches the query best, among the tools that `may_use` accepts. The
+    /// keys are the slots of the entry tools.
     fn inner_matches(
         &self,
         accumulators: &[Accumulator],
@@ -276,9 +277,9 @@ impl Catalog {
                 is_exact,
             };
             for entry_slot in tool.entry_tools.iter().filter_map(|id| self.slot_with_id(id)) {
-                let best = inner_matches.entry(entry_slot).or_insert(inner_match);
-                if (is_exact, accumulator.score) > (best.is_exact, best.accumulator.score) {
-                    *best = inner_match;
+                let best_match = inner_matches.entry(entry_slot).or_insert(inner_match);
+                if (is_exact, accumulator.score) > (best_match.is_exact, best_match.accumulator.score) {
+                    *best_match = inner_match;
                 }
             }
         }
@@ -286,7 +287,7 @@ impl Catalog {
     }
 
     /// Offers candidates to `best`: the tools that have a word of the intent or the task or a similar meaning, or that the
-    /// query names.
+    /// query names. An inner tool is not offered itself, but with its entry tools.
     fn offer_candidates<'a>(
         &'a self,
         accumulators: &[Accumulator],
@@ -296,10 +297,12 @@ impl Catalog {
         best: &mut TopCandidates<'a>,
     ) {
         let parameters = RankingParameters::get();
-        let coverage_weight = parameters.coverage_weight / as_factor(terms.word_count).max(1.0);
-        let confidence_max = (terms.information * (parameters.k1 + 1.0)).max(f32::MIN_POSITIVE);
+        let bonus_per_word = parameters.coverage_bonus / to_f32(terms.word_count).max(1.0);
+        // The word score at which the confidence is 1.
+        let confident_score = (terms.top_weight_sum * (parameters.k1 + 1.0)).max(f32::MIN_POSITIVE);
         let inner_matches = self.inner_matches(accumulators, named_slots, may_use);
-        for (slot, (own, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
+        for (slot, (tool_accumulator, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
+            // Most searches have no inner matches and no named slots. Both checks for emptiness avoid a lookup per tool.
             let inner_match = if inner_matches.is_empty() {
                 None
             } else {
@@ -307,37 +310,37 @@ impl Catalog {
             };
             let is_exact = !named_slots.is_empty() && named_slots.contains(&slot)
                 || inner_match.is_some_and(|inner_match| inner_match.is_exact);
-            let inner = inner_match
+            let inner_accumulator = inner_match
                 .map(|inner_match| inner_match.accumulator)
                 .unwrap_or_default();
-            let evidence = own.with_inner(&inner);
-            if !evidence.is_match() && !is_exact || scoring.is_inner {
+            let accumulator = tool_accumulator.with_inner(&inner_accumulator);
+            if !accumulator.is_match() && !is_exact || scoring.is_inner {
                 continue;
             }
-            let coverage = 1.0 + coverage_weight * as_factor(evidence.covered_words.count_ones());
-            let score = evidence.score * scoring.factor() * coverage;
+            let coverage_factor = 1.0 + bonus_per_word * to_f32(accumulator.covered_words.count_ones());
+            let score = accumulator.score * scoring.factor() * coverage_factor;
             let is_broken = scoring.is_broken();
             if best.rejects(is_exact, is_broken, score) {
                 continue;
             }
             let Some(tool) = self.tool(slot) else { continue };
-            let is_inner_better = inner.score * parameters.lead_weight > own.score;
+            let is_inner_better = inner_accumulator.score * parameters.inner_weight > tool_accumulator.score;
             let shown_inner = inner_match.filter(|inner_match| is_inner_better || inner_match.is_exact);
             let candidate = Candidate {
                 tool,
                 inner: shown_inner.and_then(|inner_match| self.tool(inner_match.slot)),
                 score,
-                confidence: evidence.word_score / confidence_max,
+                confidence: accumulator.word_score / confident_score,
                 is_exact,
                 is_broken,
-                evidence,
+                accumulator,
             };
             best.offer(candidate, may_use);
         }
     }
 
-    /// Returns the slots of the tools that a query names: the text of its intent or task, or a compound word in it, is the id
-    /// or the name of the tool.
+    /// Returns the slots of the tools that a query names. A query names a tool if its intent or task, or a compound word in them,
+    /// is the id or the name of the tool.
     fn slots_named_in(&self, query: &Query) -> BTreeSet<u32> {
         let mut slots = BTreeSet::new();
         for text in [&query.intent, &query.task] {
@@ -366,10 +369,12 @@ type OccurrenceWeights = [[f32; 256]; FIELD_COUNT];
 fn occurrence_weights(catalogs: &CatalogUnion<'_>) -> OccurrenceWeights {
     let parameters = catalogs.parameters();
     std::array::from_fn(|field| {
-        let of_field = &parameters.fields[field];
-        let mean = catalogs.totals().mean_length(field);
+        let field_parameters = &parameters.fields[field];
+        let mean_length = catalogs.totals().mean_length(field);
         #[allow(clippy::cast_precision_loss, reason = "a length is at most 255")]
-        std::array::from_fn(|length| of_field.weight / (1.0 - of_field.b + of_field.b * length as f32 / mean))
+        std::array::from_fn(|length| {
+            field_parameters.weight / (1.0 - field_parameters.b + field_parameters.b * length as f32 / mean_length)
+        })
     })
 }
 
@@ -384,12 +389,11 @@ impl Posting {
             0.0
         };
         let other_fields = (0..FIELD_COUNT).filter(|field| *field != NAME_FIELD && self.counts[*field] > 0);
-        in_name + other_fields.map(in_field).sum::<f32>().min(OUTSIDE_NAME_MAX)
+        in_name + other_fields.map(in_field).sum::<f32>().min(OUTSIDE_NAME_FREQUENCY_MAX)
     }
 }
 
-/// Converts a number of words to a factor for scores.
 #[allow(clippy::cast_precision_loss, reason = "at most 32 words")]
-fn as_factor(words: u32) -> f32 {
-    words as f32
+fn to_f32(word_count: u32) -> f32 {
+    word_count as f32
 }

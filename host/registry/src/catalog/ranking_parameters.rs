@@ -13,16 +13,17 @@ pub(super) struct FieldParameters {
     pub(super) weight: f32,
     /// The length normalisation, from 0 to 1 (BM25's `b`).
     pub(super) b: f32,
-    /// The usual number of words. It is averaged with the actual lengths, which matters for fields that few tools have.
+    /// The usual number of words. [`Totals::mean_length`](super::totals::Totals::mean_length) averages it with the actual numbers,
+    /// which matters for fields that few tools have.
     pub(super) words_usual: f32,
     /// The maximum number of words that are indexed: listing many words must not improve the rank.
     pub(super) words_max: usize,
 }
 
-/// The minimum share of the best score: for a search by words only, and for one by words and meaning. The latter is higher,
-/// because the similarities in meaning of all tools differ less than their scores of words.
+/// The minimum score of a hit, as a share of the best score. The share is higher for a search by words and meaning than for a
+/// search by words only, because the similarities in meaning of all tools differ less than their word scores.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ShareMin {
+pub(super) struct ScoreShareMin {
     pub(super) words: f32,
     pub(super) words_and_meaning: f32,
 }
@@ -44,30 +45,30 @@ pub(super) struct RankingParameters {
     pub(super) context_weight: f32,
     /// The factor of the weight of a filler word.
     pub(super) filler_weight: f32,
-    /// The weight of a word that is a prefix or suffix of a longer word in a name: `news` in `newsroom`.
-    pub(super) part_weight: f32,
-    /// The shortest such prefix or suffix, in bytes.
-    pub(super) part_bytes_min: usize,
-    /// The bonus, as a fraction of the score, of a tool that matches all words of the intent and the task. It is proportional
-    /// for fewer words.
-    pub(super) coverage_weight: f32,
-    /// The weight of the score of a tool behind an entry tool in the score of the entry tool.
-    pub(super) lead_weight: f32,
-    /// An entry tool and a tool behind it have two scores. The greater one counts fully, the smaller one with this weight.
-    pub(super) lead_overlap_weight: f32,
-    /// The score for the most similar meaning, relative to the best score of words.
+    /// The weight of a word of the query that is a prefix or suffix of a longer word in a name: `news` in `newsroom`.
+    pub(super) affix_weight: f32,
+    /// The minimum length of this prefix or suffix, in bytes.
+    pub(super) affix_bytes_min: usize,
+    /// The bonus, as a fraction of the score, of a tool that matches all words of the intent and the task. The bonus of other
+    /// tools is proportional to the number of matched words.
+    pub(super) coverage_bonus: f32,
+    /// The factor of an inner tool's score before it is combined with the score of an entry tool.
+    pub(super) inner_weight: f32,
+    /// The weight of the smaller of the two scores of an entry tool and an inner tool. The greater score counts fully.
+    pub(super) smaller_score_weight: f32,
+    /// The score for the most similar meaning, relative to the best word score.
     pub(super) similarity_weight: f32,
-    /// The similarity from which on a tool is a hit without a word in common.
+    /// The minimum similarity of a hit without a word of the query.
     pub(super) similarity_min: f32,
-    /// The similarity from which on a hit needs no minimum confidence under [`Cutoff::Confident`](super::Cutoff::Confident).
+    /// The minimum similarity of a hit that needs no minimum confidence under [`Cutoff::Confident`](super::Cutoff::Confident).
     pub(super) confident_similarity_min: f32,
-    /// Hits with less than these shares of the best score are omitted.
-    pub(super) relative_min: ShareMin,
-    /// The same shares under [`Cutoff::Confident`](super::Cutoff::Confident).
-    pub(super) confident_relative_min: ShareMin,
-    /// The number of words with the greatest weights that a hit must match for a confidence of about 1. Long messages have many
-    /// other words.
-    pub(super) information_words: usize,
+    /// The minimum score share of a hit under [`Cutoff::Relative`](super::Cutoff::Relative).
+    pub(super) score_share_min: ScoreShareMin,
+    /// The minimum score share of a hit under [`Cutoff::Confident`](super::Cutoff::Confident).
+    pub(super) confident_score_share_min: ScoreShareMin,
+    /// A hit that matches this number of words has a confidence of about 1, if they are the words with the greatest weights. Not
+    /// all words are required, because long messages have many other words.
+    pub(super) confident_word_count: usize,
     /// Minimum confidence of a hit under [`Cutoff::Confident`](super::Cutoff::Confident).
     pub(super) confidence_min: f32,
 }
@@ -103,22 +104,22 @@ static PARAMETERS: RankingParameters = RankingParameters {
     task_weight: 0.5,
     context_weight: 0.25,
     filler_weight: 0.4,
-    part_weight: 0.3,
-    part_bytes_min: 4,
-    coverage_weight: 0.5,
-    lead_weight: 0.9,
-    lead_overlap_weight: 0.3,
+    affix_weight: 0.3,
+    affix_bytes_min: 4,
+    coverage_bonus: 0.5,
+    inner_weight: 0.9,
+    smaller_score_weight: 0.3,
     similarity_weight: 1.5,
     similarity_min: 0.2,
     confident_similarity_min: 0.8,
-    relative_min: ShareMin {
+    score_share_min: ScoreShareMin {
         words: 0.3,
         words_and_meaning: 0.45,
     },
-    confident_relative_min: ShareMin {
+    confident_score_share_min: ScoreShareMin {
         words: 0.5,
         words_and_meaning: 0.6,
     },
-    information_words: 4,
+    confident_word_count: 4,
     confidence_min: 0.1,
 };

@@ -3,20 +3,20 @@
 /// The greatest factor for frequent use.
 const USE_FACTOR_MAX: f32 = 1.2;
 
-/// The greatest factor for the popularity that a manifest declares. The factor is small, because the popularity is not
-/// proved.
+/// The greatest factor for the popularity that a manifest declares. The factor is small, because the popularity is not verified.
 const POPULARITY_FACTOR_MAX: f32 = 1.03;
 
 /// The health of a tool, as a ranking signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum HealthSignal {
-    /// Its last check was recent, and was a successful call.
+    /// Its last check was recent, and the checked call succeeded.
     Healthy,
     /// No call was checked, or the last check is too old.
     #[default]
     Unknown,
-    /// Its last check was recent, and failed. The tool ranks below the tools that are not broken, unless the query names it.
+    /// Its last check was recent, and the checked call failed. The tool ranks below the tools that are not broken, unless the
+    /// query names it.
     Broken,
 }
 
@@ -30,7 +30,8 @@ impl HealthSignal {
     }
 }
 
-/// Ranking signals that do not depend on the query. They multiply the score, so that a tool which does not match stays at zero.
+/// Ranking signals that do not depend on the query. Their factors multiply the score, so that a tool which does not match stays at
+/// zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RankingSignals {
@@ -38,7 +39,7 @@ pub struct RankingSignals {
     pub health: HealthSignal,
     /// The quality of its description and of its manifest, from 0 to 1.
     pub quality: f32,
-    /// The number of calls that returned a result, errors of the tool included.
+    /// The number of calls that returned a result. A result that is an error counts too.
     pub uses: u64,
     /// The popularity that the author declares, such as a number of downloads.
     pub popularity: u64,

@@ -1,27 +1,27 @@
-//! The ranking data of a tool.
+//! The data of a tool that scoring reads.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::ranking_parameters::FIELD_COUNT;
 use super::ranking_signals::{HealthSignal, RankingSignals, use_factor};
 
-/// The data of a tool that scoring reads.
+/// The data of a tool that scoring reads: the lengths of its fields and the factors of its ranking signals.
 #[derive(Debug, Default)]
-pub(super) struct Scoring {
+pub(super) struct ScoringData {
     /// The number of words in each field.
     pub(super) lengths: [u8; FIELD_COUNT],
     /// Whether the tool has entry tools. A search finds such a tool only through them.
     pub(super) is_inner: bool,
-    /// The health, as the number that [`Scoring::set_health`] assigns. Health and uses can change during a search.
+    /// The health, as the number that [`ScoringData::set_health`] assigns. Health and uses can change during a search.
     health: AtomicU8,
     uses: AtomicU64,
     /// The factor for the uses, as the bits of an `f32`.
     use_factor: AtomicU32,
-    /// The product of the ranking signals that do not change during a search.
+    /// The product of the factors that do not change during a search.
     static_factor: f32,
 }
 
-impl Scoring {
+impl ScoringData {
     pub(super) fn new(lengths: [u8; FIELD_COUNT], is_inner: bool, signals: &RankingSignals) -> Self {
         let mut scoring = Self {
             lengths,
@@ -65,13 +65,13 @@ impl Scoring {
         self.health() == HealthSignal::Broken
     }
 
-    /// Returns the product of all ranking signals.
+    /// Returns the product of the factors of all ranking signals.
     pub(super) fn factor(&self) -> f32 {
         self.static_factor * f32::from_bits(self.use_factor.load(Ordering::Relaxed)) * self.health().factor()
     }
 }
 
-impl Clone for Scoring {
+impl Clone for ScoringData {
     fn clone(&self) -> Self {
         Self {
             lengths: self.lengths,

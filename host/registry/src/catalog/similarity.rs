@@ -1,4 +1,4 @@
-//! Adding the similarity in meaning to the scores of words.
+//! Addition of the similarity in meaning to the word scores.
 
 use super::accumulator::Accumulator;
 use super::embedding::Embedding;
@@ -7,11 +7,11 @@ use super::query::Query;
 use super::ranking_parameters::RankingParameters;
 use super::union::CatalogUnion;
 
-/// Adds the similarity in meaning between each tool and the query to the tool's score. Returns `false` if no tool is similar,
-/// for example because no embedding model knows a word of the query.
+/// Adds a score for the similarity in meaning between each tool and the query to the tool's score. Returns `false` if no tool is
+/// similar, for example because no embedding model knows a word of the query.
 ///
-/// Scores of words and similarities are divided by their greatest value over all catalogs before they are added, because their
-/// scales are not comparable.
+/// The scales of similarities and word scores are not comparable. So the similarities are scaled: the greatest one in all catalogs
+/// gives [`RankingParameters::similarity_weight`] times the greatest word score.
 pub(super) fn add_similarities(
     catalogs: &CatalogUnion<'_>,
     query: &Query,
@@ -24,20 +24,20 @@ pub(super) fn add_similarities(
     }
     let word_scores = accumulators.iter().flatten().map(|accumulator| accumulator.word_score);
     let word_score_max = word_scores.fold(0.0, f32::max);
-    // If no tool has a word of the query, the scale has no effect on the order.
+    // If no tool has a word of the query, any scale gives the same order.
     let scale = if word_score_max > 0.0 { word_score_max } else { 1.0 };
-    let weight = catalogs.parameters().similarity_weight * scale / similarity_max;
+    let score_per_similarity = catalogs.parameters().similarity_weight * scale / similarity_max;
     for (accumulators, similarities) in accumulators.iter_mut().zip(&similarities) {
         for (accumulator, similarity) in accumulators.iter_mut().zip(similarities) {
             accumulator.similarity = similarity.max(0.0);
-            accumulator.score += weight * accumulator.similarity;
+            accumulator.score += score_per_similarity * accumulator.similarity;
         }
     }
     true
 }
 
 impl Catalog {
-    /// Returns the similarity of each tool with a query, by slot. The list is empty if there is no embedding model, or if the
+    /// Returns the similarity of each tool to a query, by slot. The list is empty if there is no embedding model, or if the
     /// model knows no word of the query.
     fn similarities(&self, query: &Query) -> Vec<f32> {
         let texts = [
@@ -45,7 +45,7 @@ impl Catalog {
             (&query.task, RankingParameters::get().task_weight),
         ];
         let model = self.embedding_model();
-        let query = model.and_then(|model| Embedding::of_weighted(&**model, texts));
-        query.map_or_else(Vec::new, |query| self.embeddings().similarities(&query))
+        let embedding = model.and_then(|model| Embedding::of_weighted(&**model, texts));
+        embedding.map_or_else(Vec::new, |embedding| self.embeddings().similarities(&embedding))
     }
 }

@@ -5,8 +5,8 @@ pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// Returns whether a word is a filler: a number, or a word that is common in requests. Its rarity among tools is not
-/// significant.
+/// Returns whether a word is a filler: a number, or a word that is common in requests. A filler does not become important by being
+/// rare among the tools.
 pub(super) fn is_filler(word: &str) -> bool {
     FILLERS.binary_search(&word).is_ok() || word.bytes().all(|byte| byte.is_ascii_digit())
 }

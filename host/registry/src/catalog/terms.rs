@@ -20,34 +20,34 @@ const RECENT_WORDS_MAX: usize = 48;
 /// Maximum number of words of all earlier messages that are looked up.
 const RECENT_TERMS_MAX: usize = 16;
 
-/// Maximum number of words of the intent and the task that are looked up, those with the greatest weight first. Each has a bit
+/// Maximum number of words of the intent and the task that are looked up: those with the greatest weights. Each of them has a bit
 /// of a `u32`.
 const INTENT_TERMS_MAX: usize = 32;
 
-/// For one word of the query, the maximum number of longer words in names that begin with it, and of those that end with it. A
-/// word that is a part of more names is not specific.
+/// For one word of the query, the maximum number of longer words in names that begin with the word, and of those that end with it.
+/// A prefix or suffix of more words is not specific.
 const LONGER_WORDS_MAX: usize = 16;
 
-/// A stem to look up.
+/// A stem that a search looks up in the index.
 #[derive(Clone, Debug)]
 pub(super) struct WeightedTerm {
     pub(super) stem: Arc<str>,
     pub(super) weight: f32,
-    /// The bit of the word of the intent or the task from which it comes; 0 for words of earlier messages.
+    /// The bit of the word of the intent or the task from which the stem comes; 0 for words of earlier messages.
     pub(super) bit: u32,
 }
 
-/// The words of a query.
+/// The stems that a search looks up for a query.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueryTerms {
     pub(super) terms: Vec<WeightedTerm>,
     /// The number of words of the intent and the task that are looked up.
     pub(super) word_count: u32,
-    /// The bits of the counted words that are not fillers.
+    /// The bits of the words of the intent and the task that are not fillers.
     pub(super) content_bits: u32,
-    /// The sum of the greatest weights among the words of the intent and the task, including words that no tool has. It has
-    /// [`RankingParameters::information_words`] summands at most.
-    pub(super) information: f32,
+    /// The sum of the greatest weights among the words of the intent and the task, including words that no tool has. At most
+    /// [`RankingParameters::confident_word_count`] weights are summed.
+    pub(super) top_weight_sum: f32,
 }
 
 /// A word of a query.
@@ -74,17 +74,17 @@ impl QueryTerms {
             ],
             catalogs,
         );
-        let information = words
+        let top_weight_sum = words
             .iter()
-            .take(parameters.information_words)
+            .take(parameters.confident_word_count)
             .map(|word| word.weight)
             .sum();
-        // A word that no tool has, and that is too short to be looked up as a part of longer words, cannot match.
-        words.retain(|word| word.tool_count > 0 || word.stem.len() >= parameters.part_bytes_min);
+        // A word that no tool has, and that is too short to be a prefix or suffix, cannot match.
+        words.retain(|word| word.tool_count > 0 || word.stem.len() >= parameters.affix_bytes_min);
         words.truncate(INTENT_TERMS_MAX);
         let mut terms = Self {
             word_count: u32::try_from(words.len()).unwrap_or(u32::MAX),
-            information,
+            top_weight_sum,
             ..Self::default()
         };
         for (word, bit) in words.iter().zip((0..).map(|index| 1_u32 << index)) {
@@ -94,7 +94,7 @@ impl QueryTerms {
             if word.tool_count > 0 {
                 terms.push(word.stem.clone(), word.weight, bit);
             }
-            if word.stem.len() >= parameters.part_bytes_min {
+            if word.stem.len() >= parameters.affix_bytes_min {
                 let weight = if word.tool_count > 0 { word.weight } else { 0.0 };
                 terms.add_longer_words(&word.stem, weight, bit, catalogs);
             }
@@ -114,14 +114,16 @@ impl QueryTerms {
         self.terms.push(WeightedTerm { stem, weight, bit });
     }
 
-    /// Adds the longer words in names that begin or end with the word `part`. `weight` is the weight of `part`, or 0 if no tool
-    /// has it. The weight of a longer word is limited to that of `part`, or to half of its own if that is greater, and
-    /// multiplied by [`RankingParameters::part_weight`].
-    fn add_longer_words(&mut self, part: &Arc<str>, weight: f32, bit: u32, catalogs: &CatalogUnion<'_>) {
+    /// Adds the longer words in names that begin or end with the word `affix`. `weight` is the weight of `affix`, or 0 if no tool
+    /// has this word.
+    ///
+    /// The weight of a longer word is `min(idf, max(weight, idf / 2))`, multiplied by [`RankingParameters::affix_weight`]. `idf` is
+    /// the inverse document frequency of the longer word. So a frequent `affix` limits the weights of rare longer words.
+    fn add_longer_words(&mut self, affix: &Arc<str>, weight: f32, bit: u32, catalogs: &CatalogUnion<'_>) {
         let parameters = catalogs.parameters();
-        for stem in longer_words(catalogs, part) {
+        for stem in longer_words(catalogs, affix) {
             let idf = catalogs.idf(catalogs.tool_count_with(&stem));
-            self.push(stem, idf.min(weight.max(idf * 0.5)) * parameters.part_weight, bit);
+            self.push(stem, idf.min(weight.max(idf * 0.5)) * parameters.affix_weight, bit);
         }
     }
 
@@ -139,17 +141,17 @@ impl QueryTerms {
     }
 }
 
-/// Weighs the words of texts. Each text has a factor; a word of several texts has the factor of the first of them. The words
-/// are sorted by weight, the greatest first.
+/// Weighs the words of texts and sorts them by weight, the greatest first. Each text has a factor for the weights of its words. A
+/// word of several texts has the factor of the first of these texts.
 fn weigh(texts: impl IntoIterator<Item = (Vec<text::Token>, f32)>, catalogs: &CatalogUnion<'_>) -> Vec<QueryWord> {
     let parameters: &RankingParameters = catalogs.parameters();
-    let mut occurrences: BTreeMap<Arc<str>, (bool, f32)> = BTreeMap::new();
+    let mut stems: BTreeMap<Arc<str>, (bool, f32)> = BTreeMap::new();
     for (tokens, factor) in texts {
         for token in tokens {
-            occurrences.entry(token.stem).or_insert((token.is_filler, factor));
+            stems.entry(token.stem).or_insert((token.is_filler, factor));
         }
     }
-    let words = occurrences.into_iter().map(|(stem, (is_filler, factor))| {
+    let words = stems.into_iter().map(|(stem, (is_filler, factor))| {
         let tool_count = catalogs.tool_count_with(&stem);
         let filler_factor = if is_filler { parameters.filler_weight } else { 1.0 };
         QueryWord {
@@ -164,17 +166,18 @@ fn weigh(texts: impl IntoIterator<Item = (Vec<text::Token>, f32)>, catalogs: &Ca
     words
 }
 
-/// Returns the longer words in names that begin with `part`, and those that end with it.
-fn longer_words(catalogs: &CatalogUnion<'_>, part: &str) -> Vec<Arc<str>> {
-    let mut begins = BTreeSet::new();
-    let mut ends = BTreeSet::new();
+/// Returns the longer words in names that begin with `affix`, and those that end with it.
+fn longer_words(catalogs: &CatalogUnion<'_>, affix: &str) -> Vec<Arc<str>> {
+    let mut words_with_prefix = BTreeSet::new();
+    let mut reversed_words_with_suffix = BTreeSet::new();
     for catalog in catalogs.iter() {
-        begins.extend(catalog.name_words_beginning_with(part).take(LONGER_WORDS_MAX));
-        ends.extend(catalog.name_words_ending_with(part).take(LONGER_WORDS_MAX));
+        words_with_prefix.extend(catalog.name_words_with_prefix(affix).take(LONGER_WORDS_MAX));
+        reversed_words_with_suffix.extend(catalog.reversed_name_words_with_suffix(affix).take(LONGER_WORDS_MAX));
     }
-    let begins = begins.into_iter().take(LONGER_WORDS_MAX).map(Arc::from);
-    let ends = ends.into_iter().take(LONGER_WORDS_MAX);
-    begins
-        .chain(ends.map(|reversed: &str| reversed.chars().rev().collect::<String>().into()))
-        .collect()
+    let words_with_prefix = words_with_prefix.into_iter().take(LONGER_WORDS_MAX).map(Arc::from);
+    let words_with_suffix = reversed_words_with_suffix
+        .into_iter()
+        .take(LONGER_WORDS_MAX)
+        .map(|reversed: &str| Arc::<str>::from(reversed.chars().rev().collect::<String>()));
+    words_with_prefix.chain(words_with_suffix).collect()
 }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use self::meaning::semantic_catalog;
 use super::*;
 
-fn samples() -> Catalog {
+fn sample_catalog() -> Catalog {
     let mut catalog = Catalog::new();
     add_sample_tools(&mut catalog);
     catalog
@@ -49,7 +49,7 @@ fn first_hit_name(catalog: &Catalog, intent: &str) -> Option<String> {
 // accept: 139
 #[test]
 fn related_forms_of_a_word_match() {
-    let catalog = samples();
+    let catalog = sample_catalog();
     assert_eq!(
         first_hit_name(&catalog, "help me with scraping a website").unwrap(),
         "scrape_websites"
@@ -61,11 +61,12 @@ fn related_forms_of_a_word_match() {
 // accept: 135
 #[test]
 fn empty_query_or_empty_index_gives_no_hits() {
-    assert!(hit_names(&samples(), &Query::new("")).is_empty());
-    assert!(hit_names(&samples(), &Query::new(" \n\t")).is_empty());
-    assert!(hit_names(&samples(), &Query::new("the of and")).is_empty());
+    let catalog = sample_catalog();
+    assert!(hit_names(&catalog, &Query::new("")).is_empty());
+    assert!(hit_names(&catalog, &Query::new(" \n\t")).is_empty());
+    assert!(hit_names(&catalog, &Query::new("the of and")).is_empty());
     assert!(hit_names(&Catalog::new(), &Query::new("weather")).is_empty());
-    assert!(hit_names(&samples(), &Query::new("weather").with_hits_max(0)).is_empty());
+    assert!(hit_names(&catalog, &Query::new("weather").with_hits_max(0)).is_empty());
 }
 
 // accept: 107
@@ -77,8 +78,9 @@ fn every_field_is_searched_and_long_texts_and_repeated_words_count_less() {
         document
     };
     let mut catalog = Catalog::new();
+    // The name of one flower is in each document, each time in another field.
     catalog.put(
-        "p",
+        "garden",
         [
             Document::new("described", "described", "Grows tulips"),
             document_with("categorised", |document| document.category = "orchids".to_owned()),
@@ -107,7 +109,7 @@ fn every_field_is_searched_and_long_texts_and_repeated_words_count_less() {
         assert_eq!(hit_names(&catalog, &Query::new(word)), [id], "{word}");
     }
     let score = |description: &str| {
-        let mut catalog = samples();
+        let mut catalog = sample_catalog();
         catalog.put("x", [Document::new("x", "x", description)]);
         let hits = catalog.search(&Query::new("zebra").with_cutoff(Cutoff::None), |_| true);
         hits[0].score
@@ -127,13 +129,13 @@ fn every_field_is_searched_and_long_texts_and_repeated_words_count_less() {
     );
     assert!(
         often < 2.2 * once && often <= twice * 1.5,
-        "repeating a word has a limit: {once} {twice} {often}"
+        "repetitions raise the score only up to a limit: {once} {twice} {often}"
     );
 }
 
 // accept: 107
 #[test]
-fn word_in_every_tool_has_no_negative_weight() {
+fn word_that_occurs_in_every_tool_has_a_positive_weight() {
     let mut catalog = Catalog::new();
     for name in ["alpha", "beta", "gamma"] {
         catalog.put(name, [Document::new(name, name, "tool")]);
@@ -146,7 +148,7 @@ fn word_in_every_tool_has_no_negative_weight() {
 // accept: 108
 #[test]
 fn ranking_signals_do_not_lift_a_tool_that_does_not_match() {
-    let mut catalog = samples();
+    let mut catalog = sample_catalog();
     assert!(catalog.set_signals(
         "send_email#send_email",
         RankingSignals::new(HealthSignal::Healthy, 1.0, u64::MAX)
@@ -180,8 +182,7 @@ fn ranking_signals_multiply_the_score_of_a_match() {
 #[test]
 fn broken_tools_rank_last() {
     let mut catalog = Catalog::new();
-    let described = |name: &str| Document::new(name, name, "Plays a song");
-    catalog.put("a", [described("song_player")]);
+    catalog.put("a", [Document::new("song_player", "song_player", "Plays a song")]);
     catalog.put("b", [Document::new("noise", "noise", "Makes noise, or a song")]);
     assert_eq!(first_hit_name(&catalog, "song").unwrap(), "song_player");
     catalog.set_signals("song_player", RankingSignals::new(HealthSignal::Broken, 0.0, 0));
@@ -192,7 +193,7 @@ fn broken_tools_rank_last() {
 // accept: 109, accept: 111
 #[test]
 fn earlier_messages_break_ties_and_match_nothing_by_themselves() {
-    let mut catalog = samples();
+    let mut catalog = sample_catalog();
     catalog.put(
         "x",
         [Document::new(
@@ -219,7 +220,7 @@ fn earlier_messages_break_ties_and_match_nothing_by_themselves() {
 // accept: 111
 #[test]
 fn exact_name_is_always_found_and_ranks_first() {
-    let mut catalog = samples();
+    let mut catalog = sample_catalog();
     for number in 0..50 {
         let name = format!("weather_{number}");
         catalog.put(
@@ -248,20 +249,20 @@ fn exact_name_is_always_found_and_ranks_first() {
     assert_eq!(
         first_hit_name(&catalog, "the_of").unwrap(),
         "the_of",
-        "also a name of stop words only"
+        "a name of stop words only is found too"
     );
 }
 
 #[test]
 fn forbidden_tool_is_not_found_even_by_its_name() {
-    let catalog = samples();
+    let catalog = sample_catalog();
     let hits = catalog.search(&Query::new("get_weather"), |id| !id.starts_with("get_weather"));
     assert!(hits.iter().all(|hit| hit.name != "get_weather"));
     let query = Query::new("weather message page").with_hits_max(1);
     let hits = catalog.search(&query, |id| id.starts_with("send_email"));
     assert_eq!(
         hits[0].name, "send_email",
-        "a better hit that may not be used is not counted"
+        "a better match that may not be used is not one of the hits"
     );
 }
 
@@ -277,7 +278,7 @@ fn ties_are_sorted_by_name() {
 
 #[test]
 fn keyword_stuffing_does_not_improve_the_rank() {
-    let mut catalog = samples();
+    let mut catalog = sample_catalog();
     let keywords = "weather forecast city email message currency money image picture size ".repeat(400);
     let mut stuffed = Document::new("spam", "best_tool", &*keywords);
     stuffed.tags = keywords.clone();
@@ -297,13 +298,13 @@ fn keyword_stuffing_does_not_improve_the_rank() {
 
 #[test]
 fn long_query_finds_the_tool_of_its_first_words() {
-    let catalog = samples();
+    let catalog = sample_catalog();
     let long = format!("weather forecast {}", "x1y2 unknown words and more ".repeat(50_000));
     assert_eq!(first_hit_name(&catalog, &long).unwrap(), "get_weather");
 }
 
 #[test]
-fn task_helps_to_choose_and_weighs_less_than_the_intent() {
+fn task_improves_the_rank_but_weighs_less_than_the_intent() {
     let mut catalog = Catalog::new();
     for noun in ["videos", "photos"] {
         let id = format!("edit_{noun}");
@@ -330,6 +331,7 @@ fn use_improves_the_rank_immediately() {
     assert!(!catalog.add_use("missing"));
 }
 
+/// Generates texts of up to seven words.
 fn word_texts() -> impl Strategy<Value = String> {
     proptest::collection::vec(
         prop_oneof!["weather", "city", "mail", "send", "page", "get", "image"],
@@ -375,22 +377,22 @@ proptest! {
         tools in proptest::collection::vec((word_texts(), word_texts(), any::<bool>()), 1..12),
         intent in word_texts(),
     ) {
-        let catalog = || semantic_catalog(|_| ());
-        let (mut part_a, mut part_b, mut combined) = (catalog(), catalog(), catalog());
-        for (number, (name, text, is_first)) in tools.into_iter().enumerate() {
+        let empty = || semantic_catalog(|_| ());
+        let (mut catalog_a, mut catalog_b, mut combined) = (empty(), empty(), empty());
+        for (number, (name, text, is_in_a)) in tools.into_iter().enumerate() {
             let source = format!("file{number}");
             let document = Document::new(format!("{source}#f"), name.replace(' ', "_"), text);
-            if is_first { &mut part_a } else { &mut part_b }.put(&source, [document.clone()]);
+            if is_in_a { &mut catalog_a } else { &mut catalog_b }.put(&source, [document.clone()]);
             combined.put(&source, [document]);
         }
         let query = Query::new(intent);
-        let union = CatalogUnion::new([&part_a, &part_b]).search(&query, |_| true);
+        let union = CatalogUnion::new([&catalog_a, &catalog_b]).search(&query, |_| true);
         prop_assert_eq!(union, combined.search(&query, |_| true));
     }
 
     #[test]
     fn search_does_not_panic_for_any_text(name in ".{0,80}", description in ".{0,200}", intent in ".{0,200}") {
-        let mut catalog = samples();
+        let mut catalog = sample_catalog();
         catalog.put("any", [Document::new(&*name, &*name, &*description)]);
         let hits = catalog.search(&Query::new(intent), |_| true);
         prop_assert!(hits.len() <= 5 && hits.iter().all(|hit| hit.score.is_finite()));

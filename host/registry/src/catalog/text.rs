@@ -7,7 +7,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use super::stop_words::{is_filler, is_stop_word};
 
-/// The longest word, in bytes. Longer runs of letters are data, such as a hash, and are omitted.
+/// The maximum length of a word, in bytes. Longer words are omitted: they are usually data, such as a hash.
 const WORD_BYTES_MAX: usize = 48;
 
 /// The maximum number of words in the cache of [`CachedStemmer`]. A full cache is cleared.
@@ -24,7 +24,7 @@ pub(super) struct Token {
 /// A stemmer with a cache, because texts consist mostly of a few frequent words.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CachedStemmer {
-    /// The tokens of words as they occur in texts; `None` for a stop word.
+    /// The token of each word, by the word as it occurs in a text; `None` for a stop word.
     cache: HashMap<Box<str>, Option<Token>>,
 }
 
@@ -73,9 +73,11 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).flat_map(identifier_words)
 }
 
-/// Splits a run of letters and digits at changes of case and kind: `getHTTPStatus2` becomes `get`, `HTTP`, `Status`, `2`.
+/// Splits a run of letters and digits before a capital letter that begins a word, and between letters and digits:
+/// `getHTTPStatus2` becomes `get`, `HTTP`, `Status`, `2`.
 ///
-/// Short mixtures of letters and digits, such as `mp3`, `s3` or `3d`, are not split.
+/// Also splits after each character of a script without spaces; see [`is_unspaced`]. A short mixture of letters and digits, such
+/// as `mp3`, `s3` or `3d`, is not split.
 fn identifier_words(run: &str) -> Vec<&str> {
     const MIXED_BYTES_MAX: usize = 4;
     let is_mixed = run.bytes().any(|b| b.is_ascii_digit()) && run.bytes().any(|b| b.is_ascii_alphabetic());
@@ -145,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_and_data_are_ignored() {
+    fn stop_words_long_words_and_symbols_are_ignored() {
         assert_eq!(stems("what is the weather"), ["weather"]);
         assert_eq!(stems(&"x".repeat(500)), [""; 0]);
         assert_eq!(stems(" \u{0}\t…🎉 "), [""; 0]);
     }
 
     #[test]
-    fn notations_of_a_name_are_equal() {
+    fn notations_of_a_name_have_the_same_canonical_form() {
         for name in ["getWeather", "get_weather", "get-weather", "Get Weather", "get.weather"] {
             assert_eq!(canonical_name(name), "get_weather");
         }

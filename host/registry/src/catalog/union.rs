@@ -6,7 +6,7 @@ use super::rank::{self, Hit};
 use super::ranking_parameters::RankingParameters;
 use super::totals::Totals;
 
-/// Several catalogs that are searched as one: their hits compete, and the rarity of a word is counted over all of them.
+/// Several catalogs that are searched as one: their hits are ranked together, and the rarity of a word is computed over all of them.
 ///
 /// The hits are the same as those of one catalog with all the tools. Each tool must be in only one of the catalogs.
 ///
@@ -63,16 +63,16 @@ impl<'c> CatalogUnion<'c> {
         &self.totals
     }
 
-    /// Returns the number of tools that have a word.
+    /// Returns the number of tools that contain a word with this stem.
     pub(super) fn tool_count_with(&self, stem: &str) -> usize {
         self.catalogs.iter().map(|catalog| catalog.postings(stem).len()).sum()
     }
 
-    /// Returns the inverse document frequency of a word, from the number of tools that have it. Adding one before the logarithm
-    /// keeps it from being negative.
+    /// Returns the inverse document frequency of a word that `tool_count` tools contain. It is never negative, because 1 is added
+    /// before the logarithm.
     #[allow(clippy::cast_precision_loss, reason = "a logarithm of counts needs no precision")]
     pub(super) fn idf(&self, tool_count: usize) -> f32 {
-        let (total, with_word) = (self.totals.tools as f32, tool_count as f32);
+        let (total, with_word) = (self.totals.tool_count as f32, tool_count as f32);
         (1.0 + (total - with_word + 0.5) / (with_word + 0.5)).ln()
     }
 }

@@ -73,17 +73,16 @@ fn is_unusable(error: &Error) -> bool {
 }
 
 impl ScannedFile {
-    /// Returns whether the file still has this plugin, in a usable package or with a failed discovery.
+    /// Returns whether the file still has this plugin: as the plugin of its usable package, or of its failed discovery.
     fn has_plugin(&self, plugin: &Arc<Plugin>) -> bool {
-        let with_failed_discovery = self.failed_discovery.as_ref().map(|failed| &failed.plugin);
-        let current = [self.package.plugin(), with_failed_discovery];
-        current
+        let failed_plugin = self.failed_discovery.as_ref().map(|failed| &failed.plugin);
+        [self.package.plugin(), failed_plugin]
             .into_iter()
             .flatten()
             .any(|current| Arc::ptr_eq(current, plugin))
     }
 
-    /// Returns the new state of the file, with a plugin whose tools were discovered, and the record for the store.
+    /// Returns the state of the file after a successful discovery, and its record for the store. `plugin` has the discovered tools.
     fn with_discovered(
         &self,
         path: &Path,
@@ -94,8 +93,8 @@ impl ScannedFile {
         let manifest = self.package.manifest.as_deref();
         let mut record = package_record(&self.package.name, path, plugin.inspection(), manifest, extractor);
         record.stamp = self.stamp.clone().unwrap_or_default();
-        let content = content_hash(&record);
-        record.content = content.to_string();
+        let content_hash = content_hash(&record);
+        record.content_hash = content_hash.to_string();
         let file = Self {
             package: Package {
                 status: PackageStatus::Ready(plugin),
@@ -103,15 +102,15 @@ impl ScannedFile {
                 ..self.package.clone()
             },
             stamp: self.stamp.clone(),
-            content,
+            content_hash,
             tools: indexed_tools(&record, manifest, model),
             failed_discovery: None,
         };
         (file, record)
     }
 
-    /// Returns the new state of the file, with a plugin whose discovery failed. The tools in its WIT stay available, unless no
-    /// function of the component can run.
+    /// Returns the state of the file after the discovery of `plugin` failed. The tools in its WIT stay available, unless no function
+    /// of the component can run.
     fn with_failure(&self, plugin: Arc<Plugin>, error: Error) -> Self {
         let package = self.package.clone();
         let package = if is_unusable(&error) {
@@ -130,7 +129,7 @@ impl ScannedFile {
         Self {
             package,
             stamp: self.stamp.clone(),
-            content: self.content,
+            content_hash: self.content_hash,
             tools: self.tools.clone(),
             failed_discovery: Some(FailedDiscovery {
                 plugin,

@@ -43,8 +43,8 @@ pub struct DiscoveryOutcome {
 }
 
 impl Package {
-    /// Returns why the dynamic tools of this package are missing: they have not been discovered yet, or their discovery failed.
-    /// `None` if none are missing. The tools in its WIT are available.
+    /// Returns the reason why the dynamic tools of this package are missing: they have not been discovered yet, or their discovery
+    /// failed. Its other tools are available. `None` if no tools are missing, or if the package is broken.
     #[must_use]
     pub fn discovery_error(&self) -> Option<Error> {
         self.plugin()
@@ -53,7 +53,7 @@ impl Package {
         let error = match self.discovery_failure() {
             Some(error) => {
                 let suggestion = match &error.suggestion {
-                    Some(first) => format!("{first}; then {SUGGESTION} again"),
+                    Some(fix) => format!("{fix}; then {SUGGESTION} again"),
                     None => format!("{SUGGESTION} again"),
                 };
                 Error::clone(error).with_suggestion(suggestion)
@@ -64,8 +64,8 @@ impl Package {
         Some(error.with_plugin(&*self.name))
     }
 
-    /// Returns the error of the last discovery, if it failed. If the failure broke the package, [`Package::reason`] returns it
-    /// instead.
+    /// Returns the error of the last discovery, if the discovery failed. If the package is broken because of this error,
+    /// [`Package::reason`] returns the error instead.
     #[must_use]
     pub fn discovery_failure(&self) -> Option<&Error> {
         self.discovery_failure.as_deref()

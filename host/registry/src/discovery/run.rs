@@ -1,4 +1,4 @@
-//! Running plugins with dynamic tools, to list these tools.
+//! Running plugins to discover their dynamic tools.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -25,8 +25,8 @@ const CONCURRENT_PLUGINS_MAX: usize = 64;
 /// The maximum number of results that are published together. Each publication builds a new snapshot of all packages.
 const RESULTS_PER_PUBLICATION_MAX: usize = 256;
 
-/// The time after which a plugin whose discovery failed is pending again. A hostile plugin costs seconds of CPU time at each
-/// attempt.
+/// The time after which a plugin whose discovery failed is pending again. It is long, because each attempt with a hostile plugin
+/// costs seconds of CPU time.
 const RETRY_AFTER: Duration = Duration::from_secs(300);
 
 /// The result of a discovery for one plugin.
@@ -66,7 +66,7 @@ impl LiveRegistry {
             outcomes.extend(finished.iter().map(DiscoveryResult::outcome));
             self.publish(finished).await?;
         }
-        outcomes.sort_by(|one, other| one.plugin.cmp(&other.plugin));
+        outcomes.sort_by(|a, b| a.plugin.cmp(&b.plugin));
         Ok(outcomes)
     }
 
@@ -110,10 +110,11 @@ fn select(registry: &Registry, files: &ScannedFiles, targets: DiscoveryTargets<'
         DiscoveryTargets::Named(names) => names.iter().map(String::as_str).collect(),
         DiscoveryTargets::Pending | DiscoveryTargets::All => HashSet::new(),
     };
-    let target_of = |package: &Package| {
+    let select_plugin = |package: &Package| {
         let file = files.get(&package.path);
         let failed = file.and_then(|file| file.failed_discovery.as_ref());
-        // A package that a failed discovery broke can be run again, but not one that is broken because of a duplicate name.
+        // A package that a failed discovery broke is also broken in its scanned file, and its plugin can run again. A package with
+        // a duplicate name is broken only in the registry, and its plugin must not run.
         let broken_by_discovery = || failed.filter(|_| file.is_some_and(|file| file.package.plugin().is_none()));
         let plugin = package
             .plugin()
@@ -128,11 +129,11 @@ fn select(registry: &Registry, files: &ScannedFiles, targets: DiscoveryTargets<'
         };
         is_selected.then(|| (package.path.clone(), plugin.clone()))
     };
-    registry.packages().iter().filter_map(target_of).collect()
+    registry.packages().iter().filter_map(select_plugin).collect()
 }
 
-/// Discovers the dynamic tools of a plugin. For a pending plugin, takes them from the store if they are there, for example
-/// because another process has written them. Otherwise, runs the plugin.
+/// Discovers the dynamic tools of a plugin. A pending plugin does not run if the store has its tools: another process may have
+/// stored them.
 async fn discover(
     store: &Arc<dyn Store>,
     path: PathBuf,
@@ -141,9 +142,9 @@ async fn discover(
 ) -> DiscoveryResult {
     let (name, digest) = (plugin.name().to_owned(), plugin.digest().to_owned());
     let store = store.clone();
-    let look_up = move || Ok(or_default_with_warning(store.dynamic_tools(&name, &digest)));
+    let read_stored = move || Ok(or_default_with_warning(store.dynamic_tools(&name, &digest)));
     let stored = match targets {
-        DiscoveryTargets::Pending => blocking(look_up).await.ok().flatten(),
+        DiscoveryTargets::Pending => blocking(read_stored).await.ok().flatten(),
         DiscoveryTargets::Named(_) | DiscoveryTargets::All => None,
     };
     let discovered = match stored.and_then(|tools| plugin.with_discovered_tools(&tools)) {

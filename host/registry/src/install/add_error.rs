@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use toolwit_core::limits::ByteCount;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// An error of [`Installation::run`](super::Installation::run). Nothing was written, unless it is an [`AddError::Failed`]
-/// because a file could not be written.
+/// An error of [`Installation::run`](super::Installation::run). Packages may have been written before an [`AddError::Failed`], but
+/// not before any other error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError {
     /// The source contains no component.
     #[error("there is no component in {}", .0.display())]
     NoComponent(PathBuf),
-    /// The directory already has a package with this name, or with a name that is the same in tool names.
+    /// The directory already has a package with this name, or with a name that has the same form in tool names, such as `My-Tool`
+    /// and `my_tool`.
     #[error("there is a package `{name}` already, in {}", path.display())]
     NameTaken {
         /// The earlier package's name.
@@ -46,8 +47,8 @@ pub enum AddError {
         /// The listed versions, from the oldest to the newest.
         versions: Vec<String>,
     },
-    /// The source is a URL without a digest, so that its content cannot be checked.
-    #[error("`{url}` has no digest to check it with; it has {} and the SHA-256 digest {digest}", ByteCount(*size_bytes))]
+    /// The source is a URL without a digest, so its content cannot be checked.
+    #[error("the URL `{url}` has no digest; its content has {} and the SHA-256 digest {digest}", ByteCount(*size_bytes))]
     Unpinned {
         /// The URL.
         url: String,
@@ -66,7 +67,7 @@ pub enum AddError {
         /// The digest of the content.
         actual: String,
     },
-    /// The version in the package's manifest is not the one that the index lists.
+    /// The version in the package's manifest is not the version that the index lists.
     #[error("the package index lists `{name}` {listed}, but its manifest has the version {declared}")]
     OtherVersion {
         /// The name.
@@ -76,7 +77,7 @@ pub enum AddError {
         /// The version in the manifest.
         declared: String,
     },
-    /// The newest version in the index is older than the installed one, and the query has no version.
+    /// The query has no version, and the newest version in the index is older than the installed version.
     #[error("`{name}` {installed} is newer than {newest}, the newest version in the package index")]
     Downgrade {
         /// The name.
@@ -86,8 +87,8 @@ pub enum AddError {
         /// The newest version in the index.
         newest: String,
     },
-    /// Another failure: for example, a package of the source is broken, a file could not be downloaded, read or written, or the
-    /// index is invalid.
+    /// Another failure. For example, a package of the source is broken; the index is invalid; or a file could not be downloaded,
+    /// read or written.
     #[error(transparent)]
     Failed(#[from] Error),
 }

@@ -9,16 +9,18 @@ use super::source::{PackageQuery, check_remote_name};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The supported version of the format.
-const FORMAT: u32 = 1;
+/// The supported version of the index format.
+const FORMAT_VERSION: u32 = 1;
 
-/// The JSON form of an index. Unknown keys are ignored, so that an index can also have keys for later versions of this program.
+/// The JSON form of an index. Unknown keys are ignored, so that an index can have additional keys for later versions of this
+/// program.
 #[derive(Deserialize)]
 struct IndexFile {
     format: u32,
     packages: Vec<ReleaseEntry>,
 }
 
+/// The JSON form of a release.
 #[derive(Deserialize)]
 struct ReleaseEntry {
     name: String,
@@ -46,10 +48,10 @@ pub(super) struct Release {
 }
 
 impl PackageIndex {
-    /// Parses the index at a URL. URLs in it may be relative to this URL.
+    /// Parses an index that was downloaded from `url`. The URLs in the index may be relative to `url`.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if it is not an index of the supported format, an entry is invalid, or a release is listed
+    /// [`ErrorKind::Configuration`] if the text is not an index of the supported format, an entry is invalid, or a release is listed
     /// twice.
     pub(super) fn parse(json: &[u8], url: &FileUrl) -> Result<Self, Error> {
         let unusable = |why: String| {
@@ -57,10 +59,10 @@ impl PackageIndex {
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         };
         let file: IndexFile = serde_json::from_slice(json).map_err(|error| unusable(error.to_string()))?;
-        if file.format != FORMAT {
+        if file.format != FORMAT_VERSION {
             let format = file.format;
             return Err(unusable(format!(
-                "its format is {format}, and only {FORMAT} is supported"
+                "its format is {format}, and only {FORMAT_VERSION} is supported"
             )));
         }
         let mut releases: Vec<Release> = Vec::with_capacity(file.packages.len());
@@ -71,8 +73,9 @@ impl PackageIndex {
             releases.push(release);
         }
         releases.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-        let is_same = |pair: &&[Release]| (&pair[0].name, &pair[0].version) == (&pair[1].name, &pair[1].version);
-        if let Some(pair) = releases.windows(2).find(is_same) {
+        let is_same_release =
+            |pair: &&[Release]| (&pair[0].name, &pair[0].version) == (&pair[1].name, &pair[1].version);
+        if let Some(pair) = releases.windows(2).find(is_same_release) {
             return Err(unusable(format!("it lists {} {} twice", pair[0].name, pair[0].version)));
         }
         Ok(Self {
@@ -86,15 +89,15 @@ impl PackageIndex {
     /// # Errors
     /// [`AddError::NotInIndex`], [`AddError::NoVersion`].
     pub(super) fn newest(&self, query: &PackageQuery) -> Result<&Release, AddError> {
-        let named = || self.releases.iter().filter(|release| release.name == query.name);
+        let releases = || self.releases.iter().filter(|release| release.name == query.name);
         let is_accepted = |release: &&Release| match &query.version {
             Some(version) => version.matches(&release.version),
             None => release.version.pre.is_empty(),
         };
-        if let Some(newest) = named().rev().find(is_accepted) {
+        if let Some(newest) = releases().rev().find(is_accepted) {
             return Ok(newest);
         }
-        let versions: Vec<_> = named().map(|release| release.version.clone()).collect();
+        let versions: Vec<_> = releases().map(|release| release.version.to_string()).collect();
         if versions.is_empty() {
             return Err(AddError::NotInIndex {
                 name: query.name.clone(),
@@ -104,17 +107,17 @@ impl PackageIndex {
         Err(AddError::NoVersion {
             name: query.name.clone(),
             version: query.version.as_ref().map(ToString::to_string),
-            versions: versions.iter().map(ToString::to_string).collect(),
+            versions,
         })
     }
 }
 
 impl Release {
-    /// Checks and converts an entry of the index at a URL.
-    fn from_entry(entry: ReleaseEntry, index: &FileUrl) -> Result<Self, Error> {
+    /// Checks and converts an entry of the index at `index_url`.
+    fn from_entry(entry: ReleaseEntry, index_url: &FileUrl) -> Result<Self, Error> {
         check_remote_name(&entry.name)?;
         Ok(Self {
-            url: index.join(&entry.url)?,
+            url: index_url.join(&entry.url)?,
             name: entry.name,
             version: entry.version,
             digest: entry.sha256,
@@ -130,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    fn url() -> FileUrl {
+    fn index_url() -> FileUrl {
         FileUrl::parse("https://example.com/tools/index.json").unwrap()
     }
 
@@ -143,7 +146,7 @@ mod tests {
     }
 
     fn parse(index: &Value) -> Result<PackageIndex, Error> {
-        PackageIndex::parse(&serde_json::to_vec(index).unwrap(), &url())
+        PackageIndex::parse(&serde_json::to_vec(index).unwrap(), &index_url())
     }
 
     fn index(versions: &[&str]) -> PackageIndex {
@@ -209,6 +212,6 @@ mod tests {
         }
         let twice = json!({"format": 1, "packages": [entry("calc", "1.0.0"), entry("calc", "1.0.0")]});
         assert!(parse(&twice).unwrap_err().message.contains("twice"));
-        assert!(PackageIndex::parse(b"<html>", &url()).is_err());
+        assert!(PackageIndex::parse(b"<html>", &index_url()).is_err());
     }
 }

@@ -34,11 +34,11 @@ pub struct AddedPackage {
     pub name: String,
     /// The component's new path.
     pub path: PathBuf,
-    /// The URL from which the component was downloaded; `None` if it is from this machine.
+    /// The URL from which the component was downloaded. `None` if the component was copied from this machine.
     pub url: Option<String>,
     /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// The version in its manifest, or in the index.
+    /// The version in its manifest, or else in the index.
     pub version: Option<String>,
     /// Whether it replaced an earlier package.
     pub is_replacement: bool,
@@ -71,7 +71,7 @@ pub struct Installation {
 pub(super) struct NewPackage {
     pub(super) package: Package,
     pub(super) files: NewFiles,
-    /// The version of a release that was selected as the newest one because the query has no version.
+    /// The version of the release, if it was selected because it is the newest one: the query has no version.
     newest_release: Option<Version>,
 }
 
@@ -79,10 +79,11 @@ pub(super) struct NewPackage {
 pub(super) enum NewFiles {
     /// The files are on this machine: the component at the path of the package, and the others next to it.
     OnDisk,
-    /// The component was downloaded.
+    /// The component was downloaded. It is the only file of the package.
     Downloaded {
         url: FileUrl,
         component: Vec<u8>,
+        /// The version in the index. `None` if the source is a URL.
         version: Option<Version>,
     },
 }
@@ -153,7 +154,7 @@ impl Installation {
         } else {
             None
         };
-        let replacements = new_packages.iter().map(|new| {
+        let with_earlier = new_packages.iter().map(|new| {
             (
                 new,
                 existing
@@ -161,11 +162,11 @@ impl Installation {
                     .and_then(|existing| find_earlier(existing, &new.package)),
             )
         });
-        let replacements: Vec<_> = replacements.collect();
-        for (new, earlier) in &replacements {
+        let with_earlier: Vec<_> = with_earlier.collect();
+        for (new, earlier) in &with_earlier {
             earlier.map_or(Ok(()), |earlier| self.check_replacement(new, earlier))?;
         }
-        let added = replacements
+        let added = with_earlier
             .into_iter()
             .map(|(new, earlier)| write_package(new, earlier, &self.directory));
         Ok(added.collect::<Result<_, _>>()?)
@@ -189,7 +190,7 @@ impl Installation {
             .await?)
     }
 
-    /// Downloads the component of the newest release in the index that a query accepts.
+    /// Downloads the component of the newest release in the index that the query accepts.
     async fn download_from_index(&self, runtime: &Arc<Runtime>, query: &PackageQuery) -> Result<NewPackage, AddError> {
         let Some(index) = &self.index else {
             return Err(AddError::NoIndex(query.name.clone()));
@@ -228,8 +229,13 @@ impl Installation {
         })
     }
 
-    /// Downloads a file and checks its digest, if one is expected.
-    async fn download(&self, url: &FileUrl, digest: Option<&FileDigest>, bytes_max: u64) -> Result<Vec<u8>, AddError> {
+    /// Downloads a file, and checks its digest if `expected` is set.
+    async fn download(
+        &self,
+        url: &FileUrl,
+        expected: Option<&FileDigest>,
+        bytes_max: u64,
+    ) -> Result<Vec<u8>, AddError> {
         let Some(downloader) = &self.downloader else {
             let message = format!("`{url}` cannot be downloaded: this program has no downloader");
             let error = Error::new(ErrorKind::Configuration, Phase::Registry, message);
@@ -237,7 +243,7 @@ impl Installation {
         };
         let content = downloader.download(url, bytes_max).await?;
         let actual = FileDigest::of(&content);
-        match digest {
+        match expected {
             Some(expected) if *expected != actual => Err(AddError::WrongDigest {
                 url: url.to_string(),
                 expected: expected.to_string(),
@@ -247,7 +253,7 @@ impl Installation {
         }
     }
 
-    /// Inspects a downloaded component, which will be written to the directory.
+    /// Inspects a downloaded component, which will be written to the directory. `version` is its version in the index.
     async fn inspect_downloaded(
         &self,
         runtime: &Arc<Runtime>,
@@ -271,7 +277,7 @@ impl Installation {
         })
     }
 
-    /// Checks that a package may replace an earlier one of its name.
+    /// Checks that a package may replace the earlier package with the same name.
     fn check_replacement(&self, new: &NewPackage, earlier: &Package) -> Result<(), AddError> {
         if self.conflict == NameConflict::Refuse {
             return Err(AddError::NameTaken {
@@ -285,7 +291,7 @@ impl Installation {
             .and_then(|manifest| manifest.version.as_deref());
         let installed = installed.and_then(|version| Version::parse(version).ok());
         match (&new.newest_release, installed) {
-            // An index that lists only old versions must not replace a newer one unnoticed.
+            // An index that lists only old versions must not replace a newer package unnoticed.
             (Some(newest), Some(installed)) if *newest < installed => Err(AddError::Downgrade {
                 name: new.package.name.clone(),
                 installed: installed.to_string(),
@@ -307,14 +313,13 @@ async fn inspect_on_disk(runtime: &Arc<Runtime>, path: &Path) -> Result<Vec<NewP
     Ok(packages)
 }
 
-/// Finds the existing package that a package would replace: the one whose name has the same form in tool names.
-/// `None` if there is no such package.
+/// Finds the existing package that `package` would replace: the package whose name has the same form in tool names.
 fn find_earlier<'a>(existing: &'a Registry, package: &Package) -> Option<&'a Package> {
     let mut packages = existing.packages().iter();
     packages.find(|other| has_same_identity(&other.name, &package.name))
 }
 
-/// Writes the files of a package, in place of an earlier package if there is one. Returns the description of the package.
+/// Writes the files of a package, in place of the earlier package if there is one.
 fn write_package(new: &NewPackage, earlier: Option<&Package>, directory: &Path) -> Result<AddedPackage, Error> {
     let package = &new.package;
     let target = match earlier {

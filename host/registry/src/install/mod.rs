@@ -23,7 +23,7 @@ use crate::requested::{CAPABILITIES_EXTENSION, POLICY_EXTENSION};
 const MANIFEST_EXTENSION: &str = "toml";
 const WIT_EXTENSION: &str = "wit";
 
-/// The extensions of a package's files, in the order in which they are written. The component is the last one: without it, the
+/// The extensions of a package's files, in the order in which the files are written. The component is written last: without it, the
 /// other files are not a package.
 const FILE_EXTENSIONS: [&str; 5] = [
     MANIFEST_EXTENSION,

@@ -15,20 +15,20 @@ const NAME_SECTION: &str = "component-name";
 /// The standard section for the programs that produced a component.
 const PRODUCERS_SECTION: &str = "producers";
 
-/// Embeds a manifest in a component, with the user interfaces that the manifest names. Removes all other embedded user
-/// interfaces.
+/// Embeds a manifest in a component, together with the UI pages that the manifest names. Removes all other embedded UI pages. A UI
+/// page is the HTML document of a user interface.
 ///
-/// `toml` is the text of the manifest; `origin` names its file in errors. `read_ui_page` returns the content of a user
-/// interface's file, an HTML document. It returns `None` if there is no such file: then the embedded user interface of this
-/// name is kept.
+/// `name` is the plugin's name. `toml` is the text of the manifest, and `origin` is the name of its file in errors. `read_ui_page`
+/// receives the file name of a UI page and returns the content of the file. It returns `None` if there is no such file: then the
+/// embedded UI page with this name is kept.
 ///
 /// The manifest's version and description are also written to the standard sections, which other programs read. Missing
 /// name and producers sections are added. Everything else is unchanged, byte for byte.
 ///
 /// # Errors
-/// Those of [`Manifest::parse`] and of `read_ui_page`; [`ErrorKind::Configuration`] if the manifest describes an export that
-/// the component does not have, or a user interface that is neither in a file nor embedded; those of
-/// [`Inspection::from_bytes`] for bytes that are not a usable component.
+/// Those of [`Manifest::parse`] and of `read_ui_page`. [`ErrorKind::Configuration`] if the manifest describes an export that the
+/// component does not have, or names a UI page that is neither in a file nor embedded, or if the UI pages are too large. Those of
+/// [`Inspection::from_bytes`] if the bytes are not a usable component.
 pub fn pack(
     component: &[u8],
     name: &str,
@@ -43,15 +43,15 @@ pub fn pack(
         adjacent_wit: None,
     };
     Inspection::from_bytes_with(component, context, &manifest.annotations())?;
-    let mut packed = replace_section(component, MANIFEST_SECTION, &[toml.as_bytes().to_vec()])?;
-    packed = replace_section(&packed, UI_SECTION, &ui_pages.sections()?)?;
+    let mut packed = replace_sections(component, MANIFEST_SECTION, &[toml.as_bytes().to_vec()])?;
+    packed = replace_sections(&packed, UI_SECTION, &ui_pages.section_contents()?)?;
     let standard_sections = [
         (VERSION_SECTION, &manifest.version),
         (DESCRIPTION_SECTION, &manifest.description),
     ];
     for (section, text) in standard_sections {
         if let Some(text) = text {
-            packed = replace_section(&packed, section, &[text.as_bytes().to_vec()])?;
+            packed = replace_sections(&packed, section, &[text.as_bytes().to_vec()])?;
         }
     }
     if custom_section(&packed, NAME_SECTION).is_none() {
@@ -60,17 +60,17 @@ pub fn pack(
         names.append_to_component(&mut packed);
     }
     if custom_section(&packed, PRODUCERS_SECTION).is_none() {
-        let mut processors = ProducersField::new();
-        processors.value("toolwit", env!("CARGO_PKG_VERSION"));
+        let mut processed_by = ProducersField::new();
+        processed_by.value("toolwit", env!("CARGO_PKG_VERSION"));
         let mut producers = ProducersSection::new();
-        producers.field("processed-by", &processors);
+        producers.field("processed-by", &processed_by);
         producers.append_to_component(&mut packed);
     }
     Ok(packed)
 }
 
 /// Replaces all custom sections of one name by sections with these contents.
-fn replace_section(component: &[u8], section: &str, contents: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
+fn replace_sections(component: &[u8], section: &str, contents: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
     replace_custom_sections(component, section, contents).map_err(|error| {
         let message = format!("the section `{section}` cannot be embedded: {error}");
         Error::new(ErrorKind::MalformedComponent, Phase::Load, message).with_source(error)
@@ -82,8 +82,8 @@ fn replace_section(component: &[u8], section: &str, contents: &[Vec<u8>]) -> Res
 mod tests {
     use super::*;
 
-    /// Reads from a directory without user interfaces.
-    #[allow(clippy::unnecessary_wraps, reason = "the type of the argument")]
+    /// Reads UI pages from a directory without UI pages.
+    #[allow(clippy::unnecessary_wraps, reason = "`pack` takes a function of this type")]
     fn no_ui_page(_name: &str) -> Result<Option<String>, Error> {
         Ok(None)
     }
@@ -125,28 +125,32 @@ mod tests {
     }
 
     #[test]
-    fn user_interfaces_are_embedded_kept_and_removed() {
+    fn ui_pages_are_embedded_kept_and_removed() {
         let manifest = "[[tools]]\nexport = \"one\"\nui = \"one.html\"";
         let missing = pack(&component(), "one", manifest, "one.toml", &no_ui_page).unwrap_err();
         assert!(missing.message.contains("one.html"), "{missing}");
-        let read = |name: &str| Ok(Some(format!("<p>{name}</p>")));
-        let first = pack(&component(), "one", manifest, "one.toml", &read).unwrap();
+        let read_page = |name: &str| Ok(Some(format!("<p>{name}</p>")));
+        let first = pack(&component(), "one", manifest, "one.toml", &read_page).unwrap();
         let document = |component: &[u8]| UiPages::embedded(component).unwrap().into_document("one.html");
         assert_eq!(document(&first).as_deref(), Some("<p>one.html</p>"));
         let again = pack(&first, "one", manifest, "one.toml", &no_ui_page).unwrap();
-        assert_eq!(document(&again).as_deref(), Some("<p>one.html</p>"), "without its file");
+        assert_eq!(
+            document(&again).as_deref(),
+            Some("<p>one.html</p>"),
+            "kept without its file"
+        );
         let without = pack(&first, "one", "version = \"2\"", "one.toml", &no_ui_page).unwrap();
         assert_eq!(document(&without), None);
-        let broken = |name: &str| Err(Error::new(ErrorKind::Io, Phase::Registry, name.to_owned()));
+        let fail = |name: &str| Err(Error::new(ErrorKind::Io, Phase::Registry, name.to_owned()));
         assert!(
-            pack(&first, "one", manifest, "one.toml", &broken).is_err(),
+            pack(&first, "one", manifest, "one.toml", &fail).is_err(),
             "a file that cannot be read is not replaced by the earlier page"
         );
-        let large = |_: &str| Ok(Some("x".repeat(5 << 20)));
-        assert!(pack(&component(), "one", manifest, "one.toml", &large).is_err());
+        let read_large_page = |_: &str| Ok(Some("x".repeat(5 << 20)));
+        assert!(pack(&component(), "one", manifest, "one.toml", &read_large_page).is_err());
         for name in ["../x.html", "/etc/passwd", ".html", "a b", ""] {
             let manifest = format!("[[tools]]\nexport = \"one\"\nui = {name:?}");
-            let refused = pack(&component(), "one", &manifest, "one.toml", &read).unwrap_err();
+            let refused = pack(&component(), "one", &manifest, "one.toml", &read_page).unwrap_err();
             assert!(refused.message.contains("file name"), "{refused}");
         }
     }

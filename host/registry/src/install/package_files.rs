@@ -19,7 +19,7 @@ use toolwit_sandbox::{read_component, read_package_file};
 enum FileChange {
     /// The file gets this content.
     Write(Vec<u8>),
-    /// The target is the source file itself and stays unchanged. The value is its content.
+    /// The file is both source and target, and stays unchanged. The value is its content.
     Keep(Vec<u8>),
     /// The new package does not have the file. The file of an earlier version is deleted, if it exists.
     Delete,
@@ -40,21 +40,21 @@ impl FileChange {
 /// component is replaced last, and obsolete files are deleted after it.
 ///
 /// # Errors
-/// If a file cannot be read, or the package differs from the inspected one: then no file is written or deleted.
+/// If a file cannot be read, or if the package has changed since it was inspected: then no file is written or deleted.
 /// Also if a file cannot be written or deleted.
 pub(super) fn write_files(new_package: &NewPackage, target: &Path, directory: &Path) -> Result<(), Error> {
     let changes: Vec<_> = FILE_EXTENSIONS
         .into_iter()
         .map(|extension| Ok((extension, plan_change(new_package, target, extension)?)))
         .collect::<Result<_, Error>>()?;
-    check_inspected(&changes, &new_package.package)?;
+    check_unchanged(&changes, &new_package.package)?;
     apply_changes(&changes, target, directory).map_err(|error| {
         let message = format!("the files of {} could not be replaced: {error}", target.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
     })
 }
 
-/// Returns the change to the file with this extension, with the content of the source file.
+/// Reads the source file with this extension, and returns the change to the target file with this extension.
 fn plan_change(new_package: &NewPackage, target: &Path, extension: &str) -> Result<FileChange, Error> {
     let source = new_package.package.path.with_extension(extension);
     match &new_package.files {
@@ -103,8 +103,9 @@ fn apply_changes(changes: &[(&str, FileChange)], target: &Path, directory: &Path
     Ok(())
 }
 
-/// Checks that the component, the manifest and the WIT still give the result of the earlier inspection.
-fn check_inspected(changes: &[(&str, FileChange)], package: &Package) -> Result<(), Error> {
+/// Checks that the package has not changed since it was inspected: its component has the same digest, and a new inspection has the
+/// same result.
+fn check_unchanged(changes: &[(&str, FileChange)], package: &Package) -> Result<(), Error> {
     let changed_error = || {
         let message = format!("{} changed after it was inspected", package.path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_suggestion("add it again")
@@ -264,7 +265,7 @@ mod tests {
     #[tokio::test]
     async fn a_failed_write_leaves_the_installed_package_unchanged() {
         let setup = Setup::new().await;
-        // The temporary file of the component cannot be created.
+        // A directory at the path of the component's temporary file makes the write fail.
         let blocked = format!(".calc.wasm.{}.new", std::process::id());
         fs::create_dir(setup.installed.path().join(&blocked)).unwrap();
         let content_of = |name: &str| fs::read(setup.installed.path().join(name)).unwrap();
@@ -278,7 +279,7 @@ mod tests {
         assert_eq!(
             fs::read_dir(setup.installed.path()).unwrap().count(),
             5,
-            "no temporary file is left"
+            "the four files and the directory, but no temporary file"
         );
     }
 }

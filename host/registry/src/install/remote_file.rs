@@ -1,4 +1,4 @@
-//! Files at URLs, and the port that downloads them.
+//! Files at URLs, and the trait of their downloader.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -81,7 +81,7 @@ impl FileUrl {
         }
         if url.fragment().is_some() {
             return Err(invalid_url(
-                "a URL has an unknown fragment; `#sha256=…` is the only one",
+                "a URL has an unsupported fragment; only `#sha256=…` is supported",
             ));
         }
         match url.scheme() {
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn url_is_encrypted_or_leads_to_this_machine() {
+    fn url_must_be_https_or_lead_to_this_machine() {
         for url in [
             "https://example.com/calc.wasm",
             "http://127.0.0.1:81/calc.wasm",
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn link_of_an_https_url_must_be_https() {
+    fn link_from_an_https_url_must_be_https() {
         let index = FileUrl::parse("https://example.com/tools/index.json").unwrap();
         let join = |target: &str| index.join(target).map(|url| url.to_string());
         assert_eq!(join("calc.wasm").unwrap(), "https://example.com/tools/calc.wasm");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn digest_has_64_digits() {
+    fn digest_must_have_64_hexadecimal_digits() {
         let digest = FileDigest::of(b"abc");
         assert!(digest.to_string().starts_with("ba7816bf8f01cfea"));
         let upper = digest.to_string().to_ascii_uppercase();

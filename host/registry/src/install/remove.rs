@@ -19,14 +19,14 @@ pub struct RemovedPackage {
 }
 
 impl LiveRegistry {
-    /// Deletes the files of a package, also of a broken one, and its metadata in the store. If the package has its own
+    /// Deletes the files of a package and its metadata in the store. The package can be broken. If the package has its own
     /// folder and the folder is a symbolic link, only the link is deleted.
     ///
     /// Running calls finish. The plugin's grants and stored values are unchanged.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if no package has the name, or several do; [`ErrorKind::Io`] if a file cannot be
-    /// deleted. Also those of [`LiveRegistry::refresh`]; the files are then already deleted.
+    /// deleted. Also those of [`LiveRegistry::refresh`], which runs after the files were deleted.
     pub async fn remove_package(&self, name: &str) -> Result<RemovedPackage, Error> {
         let registry = self.current();
         let package = only_package(&registry, name)?;
@@ -78,7 +78,7 @@ fn delete_files(package: &Package, scanned_paths: &[PathBuf]) -> Result<Vec<Path
         let message = format!("{} could not be removed: {error}", package.path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_plugin(&*package.name)
     };
-    // A component in a plugin directory, or one that is a scanned path itself, has no folder of its own.
+    // A component has no folder of its own if it is directly in a scanned directory, or if it is a scanned path itself.
     let is_scanned = |path: &Path| scanned_paths.iter().any(|scanned| scanned == path);
     let folder = package.path.parent();
     let folder = folder.filter(|folder| !is_scanned(folder) && !is_scanned(&package.path));

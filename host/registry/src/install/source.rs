@@ -35,8 +35,8 @@ pub struct PackageQuery {
 impl PackageSource {
     /// Parses a source: a URL, a path, or a package of the index.
     ///
-    /// Text without a scheme is a path if the path exists, or if it looks like one: it begins with a dot, contains a
-    /// slash or a backslash, or ends in `.wasm`. Text that is not UTF-8 is always a path.
+    /// Text without a scheme is a path if a file or directory with this path exists. It is also a path if it begins with a
+    /// dot, contains a slash or a backslash, or ends in `.wasm`. Text that is not UTF-8 is always a path.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for an invalid URL, name or version.
@@ -78,7 +78,7 @@ impl PackageQuery {
     }
 }
 
-/// Checks the name of a package that is not on this machine yet. The name becomes a file name, and must not look like a
+/// Checks the name of a package that will be downloaded. The name becomes a file name, and must not look like a
 /// command-line option.
 pub(super) fn check_remote_name(name: &str) -> Result<(), Error> {
     let has_valid_start = name.starts_with(|first: char| first.is_ascii_alphanumeric());

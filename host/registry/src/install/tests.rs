@@ -13,17 +13,17 @@ use serde_json::{Value, json};
 use super::*;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-const INDEX: &str = "https://example.com/tools/index.json";
+const INDEX_URL: &str = "https://example.com/tools/index.json";
 
-/// A downloader that returns prepared files, by URL. Records the URL and the size limit of each download.
+/// A downloader that returns prepared files, by URL. It records the URL and the size limit of each download.
 #[derive(Default)]
-struct Downloads {
+struct FakeDownloader {
     files: HashMap<String, Vec<u8>>,
     requests: Mutex<Vec<(String, u64)>>,
 }
 
 #[async_trait]
-impl Download for Downloads {
+impl Download for FakeDownloader {
     async fn download(&self, url: &FileUrl, bytes_max: u64) -> Result<Vec<u8>, Error> {
         self.requests.lock().unwrap().push((url.to_string(), bytes_max));
         let download_error = || Error::new(ErrorKind::Io, Phase::Registry, "the connection was lost");
@@ -57,7 +57,7 @@ fn packed_component(export: &str, version: &str) -> Vec<u8> {
 struct Setup {
     directory: tempfile::TempDir,
     files: HashMap<String, Vec<u8>>,
-    entries: Vec<Value>,
+    index_entries: Vec<Value>,
 }
 
 impl Setup {
@@ -65,42 +65,46 @@ impl Setup {
         Self {
             directory: tempfile::tempdir().unwrap(),
             files: HashMap::new(),
-            entries: Vec::new(),
+            index_entries: Vec::new(),
         }
     }
 
-    fn release(mut self, version: &str, content: &[u8]) -> Self {
+    /// Adds a release of `calc` to the index, and its component to the downloads.
+    fn with_release(mut self, version: &str, content: &[u8]) -> Self {
         let sha256 = FileDigest::of(content).to_string();
-        self.entries.push(json!({
+        self.index_entries.push(json!({
             "name": "calc", "version": version, "url": format!("calc-{version}.wasm"), "sha256": sha256,
             "bytes": content.len(),
         }));
-        self.file(&format!("https://example.com/tools/calc-{version}.wasm"), content)
+        self.with_file(&format!("https://example.com/tools/calc-{version}.wasm"), content)
     }
 
-    fn file(mut self, url: &str, content: &[u8]) -> Self {
+    /// Adds or replaces the file at a URL.
+    fn with_file(mut self, url: &str, content: &[u8]) -> Self {
         self.files.insert(url.to_owned(), content.to_vec());
         self
     }
 
-    fn index(&self) -> Vec<u8> {
-        json!({"format": 1, "packages": self.entries}).to_string().into_bytes()
+    fn index_json(&self) -> Vec<u8> {
+        json!({"format": 1, "packages": self.index_entries})
+            .to_string()
+            .into_bytes()
     }
 
-    fn downloads(&self) -> Arc<Downloads> {
+    fn downloader(&self) -> Arc<FakeDownloader> {
         let mut files = self.files.clone();
-        files.insert(INDEX.to_owned(), self.index());
-        Arc::new(Downloads {
+        files.insert(INDEX_URL.to_owned(), self.index_json());
+        Arc::new(FakeDownloader {
             files,
             requests: Mutex::default(),
         })
     }
 
     fn installation(&self) -> Installation {
-        let index = RemoteFile::parse(INDEX).unwrap();
+        let index = RemoteFile::parse(INDEX_URL).unwrap();
         Installation::new(self.directory.path())
             .index(index)
-            .downloader(self.downloads())
+            .downloader(self.downloader())
     }
 
     async fn add(&self, source: &str) -> Result<Vec<AddedPackage>, AddError> {
@@ -135,8 +139,8 @@ fn files_in(directory: &Path) -> Vec<String> {
 async fn newest_release_is_added_as_one_file() {
     let newest = packed_component("two", "1.10.0");
     let setup = Setup::new()
-        .release("1.9.0", &component("one"))
-        .release("1.10.0", &newest);
+        .with_release("1.9.0", &component("one"))
+        .with_release("1.10.0", &newest);
     let added = setup.add("calc").await.unwrap();
     assert_eq!(
         (added[0].name.as_str(), added[0].version.as_deref()),
@@ -152,7 +156,7 @@ async fn newest_release_is_added_as_one_file() {
 
     let error = setup.add("calc@1.9").await.unwrap_err();
     assert!(matches!(error, AddError::NameTaken { .. }), "{error}");
-    // The component has no manifest, so the version in the index counts.
+    // The component has no manifest, so its version is the version in the index.
     let replaced = setup.replace("calc@1.9").await.unwrap();
     assert!(replaced[0].is_replacement && replaced[0].version.as_deref() == Some("1.9.0"));
 }
@@ -160,42 +164,46 @@ async fn newest_release_is_added_as_one_file() {
 #[tokio::test]
 async fn download_is_limited_to_the_listed_size() {
     let content = component("one");
-    let setup = Setup::new().release("1.0.0", &content);
-    let downloads = setup.downloads();
-    let installation = setup.installation().downloader(downloads.clone());
+    let setup = Setup::new().with_release("1.0.0", &content);
+    let downloader = setup.downloader();
+    let installation = setup.installation().downloader(downloader.clone());
     add_to(&installation, "calc").await.unwrap();
-    let requests = downloads.requests.lock().unwrap().clone();
+    let requests = downloader.requests.lock().unwrap().clone();
+    // The first request is for the index.
     assert_eq!(requests[1].1, content.len() as u64);
 
-    let mut large = Setup::new().release("1.0.0", &content);
-    large.entries[0]["bytes"] = json!(u64::MAX);
-    let downloads = large.downloads();
-    let installation = large.installation().downloader(downloads.clone());
+    let mut setup = Setup::new().with_release("1.0.0", &content);
+    setup.index_entries[0]["bytes"] = json!(u64::MAX);
+    let downloader = setup.downloader();
+    let installation = setup.installation().downloader(downloader.clone());
     add_to(&installation, "calc").await.unwrap();
-    let limit = downloads.requests.lock().unwrap()[1].1;
-    assert!(limit < 1 << 30, "an index cannot raise the limit: {limit}");
+    let limit = downloader.requests.lock().unwrap()[1].1;
+    assert!(
+        limit < 1 << 30,
+        "an index cannot raise the limit for components: {limit}"
+    );
 }
 
 #[tokio::test]
 async fn content_with_a_wrong_digest_is_refused_and_nothing_is_written() {
     let url = "https://example.com/tools/calc-1.0.0.wasm";
     let setup = Setup::new()
-        .release("1.0.0", &component("one"))
-        .file(url, &component("evil"));
+        .with_release("1.0.0", &component("one"))
+        .with_file(url, &component("evil"));
     let error = setup.add("calc").await.unwrap_err();
     assert!(matches!(&error, AddError::WrongDigest { .. }), "{error}");
     assert_eq!(setup.added_files(), [""; 0]);
 
-    let index = format!("{INDEX}#sha256={}", FileDigest::of(b"another index"));
+    let index = format!("{INDEX_URL}#sha256={}", FileDigest::of(b"another index"));
     let installation = setup.installation().index(RemoteFile::parse(&index).unwrap());
     let error = add_to(&installation, "calc").await.unwrap_err();
     assert!(
-        matches!(&error, AddError::WrongDigest { url, .. } if url == INDEX),
+        matches!(&error, AddError::WrongDigest { url, .. } if url == INDEX_URL),
         "{error}"
     );
 
-    let setup = Setup::new().release("1.0.0", &component("one"));
-    let index = format!("{INDEX}#sha256={}", FileDigest::of(&setup.index()));
+    let setup = Setup::new().with_release("1.0.0", &component("one"));
+    let index = format!("{INDEX_URL}#sha256={}", FileDigest::of(&setup.index_json()));
     let pinned = setup.installation().index(RemoteFile::parse(&index).unwrap());
     add_to(&pinned, "calc").await.unwrap();
 }
@@ -203,7 +211,7 @@ async fn content_with_a_wrong_digest_is_refused_and_nothing_is_written() {
 #[tokio::test]
 async fn url_needs_the_digest_of_its_content() {
     let url = "https://example.com/dl/calc.wasm";
-    let setup = Setup::new().file(url, &component("one"));
+    let setup = Setup::new().with_file(url, &component("one"));
     let digest = FileDigest::of(&component("one")).to_string();
     let error = Error::from(setup.add(url).await.unwrap_err());
     assert!(error.message.contains(&digest), "{error}");
@@ -243,7 +251,7 @@ async fn url_with_an_invalid_plugin_name_is_refused() {
         "a%00b.wasm",
     ] {
         let url = format!("https://example.com/{path}");
-        let setup = Setup::new().file(&url, &content);
+        let setup = Setup::new().with_file(&url, &content);
         let error = Error::from(setup.add(&format!("{url}#sha256={digest}")).await.unwrap_err());
         assert!(
             error.message.contains("is not the name of a package"),
@@ -255,7 +263,7 @@ async fn url_with_an_invalid_plugin_name_is_refused() {
 
 #[tokio::test]
 async fn broken_component_is_refused_although_its_digest_is_right() {
-    let setup = Setup::new().release("1.0.0", b"junk");
+    let setup = Setup::new().with_release("1.0.0", b"junk");
     let error = Error::from(setup.add("calc").await.unwrap_err());
     assert_eq!(error.plugin.as_deref(), Some("calc"), "{error}");
     assert_eq!(setup.added_files(), [""; 0]);
@@ -263,9 +271,9 @@ async fn broken_component_is_refused_although_its_digest_is_right() {
 
 #[tokio::test]
 async fn failed_download_leaves_the_earlier_package_unchanged() {
-    let mut setup = Setup::new().release("1.0.0", &packed_component("one", "1.0.0"));
+    let mut setup = Setup::new().with_release("1.0.0", &packed_component("one", "1.0.0"));
     setup.add("calc").await.unwrap();
-    setup = setup.release("1.1.0", &packed_component("two", "1.1.0"));
+    setup = setup.with_release("1.1.0", &packed_component("two", "1.1.0"));
     setup.files.remove("https://example.com/tools/calc-1.1.0.wasm");
     let error = Error::from(setup.replace("calc").await.unwrap_err());
     assert_eq!(error.message, "the connection was lost");
@@ -276,7 +284,7 @@ async fn failed_download_leaves_the_earlier_package_unchanged() {
 
 #[tokio::test]
 async fn downloaded_package_replaces_the_files_next_to_the_earlier_one() {
-    let setup = Setup::new().release("2.0.0", &packed_component("two", "2.0.0"));
+    let setup = Setup::new().with_release("2.0.0", &packed_component("two", "2.0.0"));
     let path_of = |name: &str| setup.directory.path().join(name);
     fs::write(path_of("calc.wasm"), component("one")).unwrap();
     fs::write(path_of("calc.toml"), "version = \"1.0.0\"\nuse_case = \"adding\"").unwrap();
@@ -291,7 +299,7 @@ async fn downloaded_package_replaces_the_files_next_to_the_earlier_one() {
 
 #[tokio::test]
 async fn older_release_replaces_a_newer_package_only_if_its_version_is_requested() {
-    let setup = Setup::new().release("1.0.0", &packed_component("one", "1.0.0"));
+    let setup = Setup::new().with_release("1.0.0", &packed_component("one", "1.0.0"));
     fs::write(
         setup.directory.path().join("calc.wasm"),
         packed_component("two", "1.2.0"),
@@ -306,7 +314,7 @@ async fn older_release_replaces_a_newer_package_only_if_its_version_is_requested
 
 #[tokio::test]
 async fn manifest_of_another_version_is_refused() {
-    let setup = Setup::new().release("9.0.0", &packed_component("one", "1.0.0"));
+    let setup = Setup::new().with_release("9.0.0", &packed_component("one", "1.0.0"));
     let error = setup.add("calc").await.unwrap_err();
     assert!(matches!(&error, AddError::OtherVersion { .. }), "{error}");
     assert_eq!(setup.added_files(), [""; 0]);
@@ -318,7 +326,7 @@ async fn missing_index_or_downloader_is_reported() {
     let installation = Installation::new(directory.path());
     let error = add_to(&installation, "calc").await.unwrap_err();
     assert!(matches!(&error, AddError::NoIndex(name) if name == "calc"), "{error}");
-    let installation = installation.index(RemoteFile::parse(INDEX).unwrap());
+    let installation = installation.index(RemoteFile::parse(INDEX_URL).unwrap());
     let error = Error::from(add_to(&installation, "calc").await.unwrap_err());
     assert!(error.message.contains("no downloader"), "{error}");
 }

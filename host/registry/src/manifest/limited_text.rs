@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use toolwit_core::text::is_printable;
 
-/// Maximum length of a version, a name and a file name, in characters.
+/// Maximum length of a version, of the name of an environment variable and of a file name, in characters.
 const NAME_CHARS_MAX: usize = 128;
 
 /// Maximum length of the description of an environment variable, in characters. A model reads the description if a
@@ -36,12 +36,12 @@ pub(super) fn deserialize_file_name<'de, D: Deserializer<'de>>(deserializer: D) 
             "it must be a file name of letters, digits, `-`, `_` and `.`, and must not begin with `.`",
         ));
     }
-    require_length(name, NAME_CHARS_MAX).map(Some)
+    require_chars_max(name, NAME_CHARS_MAX).map(Some)
 }
 
 /// Deserializes the description of an environment variable.
 pub(super) fn deserialize_description<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    require_length(String::deserialize(deserializer)?, DESCRIPTION_CHARS_MAX)
+    require_chars_max(String::deserialize(deserializer)?, DESCRIPTION_CHARS_MAX)
 }
 
 /// Returns whether a manifest accepts this version.
@@ -59,10 +59,11 @@ fn require_one_line<E: de::Error>(text: String) -> Result<String, E> {
     if !is_one_line(&text) {
         return Err(E::custom("the text must be one line without invisible characters"));
     }
-    require_length(text, NAME_CHARS_MAX)
+    require_chars_max(text, NAME_CHARS_MAX)
 }
 
-fn require_length<E: de::Error>(text: String, chars_max: usize) -> Result<String, E> {
+/// Returns the text if it has at most `chars_max` characters.
+fn require_chars_max<E: de::Error>(text: String, chars_max: usize) -> Result<String, E> {
     if text.chars().count() > chars_max {
         return Err(E::custom(format_args!(
             "the text is longer than {chars_max} characters"

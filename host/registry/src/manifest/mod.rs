@@ -39,7 +39,7 @@ pub struct Manifest {
     pub category: Option<String>,
     /// Search keywords.
     pub tags: Vec<String>,
-    /// Frameworks that it is for. They are searched like tags.
+    /// Frameworks with which the package is meant to be used. A search treats them like tags.
     pub frameworks: Vec<String>,
     /// When to use its tools.
     pub use_case: Option<String>,
@@ -47,9 +47,9 @@ pub struct Manifest {
     pub limitations: Option<String>,
     /// Example requests for its tools.
     pub examples: Vec<String>,
-    /// Hints about its quality and use, which count little in a search.
+    /// The declared quality and popularity of the package. They have little weight in a search.
     pub ranking: RankingHints,
-    /// Environment variables that it needs.
+    /// Environment variables that the package needs.
     pub environment: Vec<EnvironmentNeed>,
     /// The effect class of its tools: `read`, `idempotent` or `write`. It can only be stricter than the class that the sandbox
     /// proves.
@@ -84,7 +84,7 @@ pub struct EnvironmentNeed {
     pub required: bool,
 }
 
-/// The quality and the popularity of a package, as its author or an index declares them. Calls that were counted weigh more.
+/// The quality and the popularity of a package, as its author or an index declares them. In a search, counted calls weigh more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -97,14 +97,14 @@ pub struct RankingHints {
     pub popularity: Option<u64>,
 }
 
-/// The effects of tools, as their author describes them. Models read them, but no decision depends on them; see `effect`.
+/// The effects of tools, as their author describes them. Models read them, but the host does not use them; see `effect`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Hints {
-    /// They do not change anything.
+    /// The tools do not change anything.
     pub read_only: Option<bool>,
-    /// They may delete or overwrite data.
+    /// The tools may delete or overwrite data.
     pub destructive: Option<bool>,
     /// Repeating a call has no further effect.
     pub idempotent: Option<bool>,
@@ -139,7 +139,7 @@ pub struct LimitSettings {
     pub host_call_bytes: Option<String>,
     /// The number of live host resources and component handles.
     pub resources: Option<usize>,
-    /// The memory of the host that these resources hold.
+    /// The host memory that live host resources hold.
     #[serde(deserialize_with = "amounts::deserialize_bytes")]
     pub host_memory_bytes: Option<String>,
     /// The number of HTTP requests.
@@ -215,7 +215,7 @@ pub enum RebindSetting {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Tier {
-    /// It does not have any field that makes a manifest rich.
+    /// It has none of the fields of [`Tier::Rich`].
     #[default]
     Minimal,
     /// It has at least one of these: a use case, limitations, examples, settings of tools, environment variables,
@@ -287,12 +287,13 @@ impl Manifest {
         names.into_iter()
     }
 
-    /// Returns the settings of the tool with this id and name, or `None` if the manifest has none for it.
+    /// Returns the settings of the tool with this id and name. `None` if the manifest has no settings for the tool.
     #[must_use]
     pub fn tool(&self, id: &str, name: &str) -> Option<&ToolSettings> {
         let function = id.split_once('#').map_or(id, |(_, function)| function);
         let function_name = function.rsplit(']').next().unwrap_or(function);
         let export = id.split_once('/').map_or(id, |(_, export)| export);
+        // `ToolSettings::export` can have any of these forms.
         let is_match = |tool: &&ToolSettings| [function, function_name, export, name].contains(&tool.export.as_str());
         self.tools.iter().find(is_match)
     }
@@ -312,7 +313,7 @@ impl Hints {
         ];
         let texts: Vec<_> = phrases
             .into_iter()
-            .filter_map(|(hint, yes, no)| Some(if hint? { yes } else { no }))
+            .filter_map(|(hint, if_true, if_false)| Some(if hint? { if_true } else { if_false }))
             .collect();
         (!texts.is_empty()).then(|| texts.join("; "))
     }

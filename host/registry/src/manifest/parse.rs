@@ -9,7 +9,7 @@ use toolwit_core::limits::{ByteCount, MANIFEST_BYTES_MAX};
 use toolwit_sections::custom_section;
 
 impl Manifest {
-    /// Parses a manifest. `origin` names its file in errors.
+    /// Parses a manifest. `origin` is the name of its file in errors.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown

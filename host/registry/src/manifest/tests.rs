@@ -54,7 +54,7 @@ fn component(text: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-fn adder() -> Vec<u8> {
+fn adder_component() -> Vec<u8> {
     component(
         r#"(component
             (core module $m (func (export "add") (param i32 i32) (result i32)
@@ -126,8 +126,9 @@ fn tier_is_computed() {
 #[test]
 fn use_case_limitations_and_examples_are_in_the_description() {
     let mut manifest = Manifest::parse(&EXAMPLE[..EXAMPLE.find("[entities").unwrap()], "m").unwrap();
+    // The component has no resource `station`.
     manifest.chain.clear();
-    let inspection = inspect(&adder(), &manifest).unwrap();
+    let inspection = inspect(&adder_component(), &manifest).unwrap();
     let description = &inspection.tools[0].description;
     for text in [
         "Adds",
@@ -145,7 +146,7 @@ fn use_case_limitations_and_examples_are_in_the_description() {
 #[test]
 fn unknown_export_or_entity_is_refused_with_the_existing_ones() {
     let manifest = Manifest::parse("[[tools]]\nexport = \"subtract\"", "m").unwrap();
-    let error = inspect(&adder(), &manifest).unwrap_err();
+    let error = inspect(&adder_component(), &manifest).unwrap_err();
     assert!(error.message.contains("`subtract`"), "{}", error.message);
     assert!(
         error.suggestion.as_ref().unwrap().contains("`add`"),
@@ -153,7 +154,12 @@ fn unknown_export_or_entity_is_refused_with_the_existing_ones() {
         error.suggestion
     );
     let manifest = Manifest::parse("[entities.station]\nid = \"code\"", "m").unwrap();
-    assert!(inspect(&adder(), &manifest).unwrap_err().message.contains("`station`"));
+    assert!(
+        inspect(&adder_component(), &manifest)
+            .unwrap_err()
+            .message
+            .contains("`station`")
+    );
 }
 
 #[test]
@@ -198,7 +204,7 @@ fn published_schema_matches_the_code() {
 
 // attack: J4
 #[test]
-fn texts_that_are_shown_in_one_line_are_short_and_visible() {
+fn texts_that_are_shown_in_one_line_must_be_short_and_printable() {
     let version = |text: &str| Manifest::parse(&format!("version = {text:?}"), "w.toml");
     let need = |name: &str, description: &str| {
         let text = format!("[[environment]]\nname = {name:?}\ndescription = {description:?}\n");

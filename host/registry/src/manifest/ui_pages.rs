@@ -1,6 +1,6 @@
-//! The UI pages of a package: HTML documents in its component, which show the results of tools.
+//! The UI pages of a package: HTML documents in its component. Each is a user interface that shows the results of tools.
 //!
-//! The format is that of the extension MCP Apps (SEP-1865); the documents are embedded when the package is packed.
+//! The documents have the format of the extension MCP Apps (SEP-1865). [`pack`](crate::pack) embeds them in the component.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ impl UiPages {
     /// Reads the documents that a component contains.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if their section is too large, [`ErrorKind::MalformedComponent`] if it is invalid.
+    /// [`ErrorKind::Configuration`] if the section of the documents is too large, [`ErrorKind::MalformedComponent`] if it is
+    /// invalid.
     pub(crate) fn embedded(component: &[u8]) -> Result<Self, Error> {
         let Some(section) = custom_section(component, UI_SECTION) else {
             return Ok(Self::default());
@@ -30,8 +31,8 @@ impl UiPages {
         })
     }
 
-    /// Collects the documents that a manifest names. `read` returns the content of a document's file, or `None` if
-    /// there is no such file. In that case, the document is taken from the component.
+    /// Collects the documents that a manifest names. `read` receives a file name and returns the content of the file, or
+    /// `None` if there is no such file. In that case, the document is taken from the component.
     ///
     /// # Errors
     /// Those of `read` and of [`UiPages::embedded`]; [`ErrorKind::Configuration`] if a document is neither in a file
@@ -54,10 +55,10 @@ impl UiPages {
         Ok(Self(documents))
     }
 
-    /// Checks that each document that a manifest names is one of these documents.
+    /// Checks that all documents that a manifest names exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] with the first missing document.
+    /// [`ErrorKind::Configuration`] with the name of the first missing document.
     pub(crate) fn check(&self, manifest: &Manifest) -> Result<(), Error> {
         match manifest.ui_pages().find(|name| !self.0.contains_key(*name)) {
             None => Ok(()),
@@ -70,12 +71,12 @@ impl UiPages {
         }
     }
 
-    /// Returns a list with the content of the custom section for a component. The list is empty if there are no
-    /// documents, so that the component gets no section.
+    /// Returns the contents of the custom sections to embed: one section with all documents, or no section if there are
+    /// no documents.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the documents are too large.
-    pub(crate) fn sections(&self) -> Result<Vec<Vec<u8>>, Error> {
+    pub(crate) fn section_contents(&self) -> Result<Vec<Vec<u8>>, Error> {
         if self.0.is_empty() {
             return Ok(Vec::new());
         }
@@ -84,7 +85,7 @@ impl UiPages {
         Ok(vec![section])
     }
 
-    /// Returns the document with this file name, if there is one.
+    /// Returns the document with this file name, or `None` if there is no such document.
     pub(crate) fn into_document(mut self, name: &str) -> Option<String> {
         self.0.remove(name)
     }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_names_a_plugin_and_tools() {
+    fn text_form_names_a_plugin_and_its_tools() {
         for text in ["redact", "quota=bank#pay,search"] {
             assert_eq!(text.parse::<InterceptorSettings>().unwrap().to_string(), text);
         }

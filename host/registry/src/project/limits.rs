@@ -1,4 +1,4 @@
-//! The limits that a project sets, and which of them apply.
+//! The limits that a project sets, and the conditions under which they apply.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct ProjectLimits {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct LongRunningTools {
-    /// Their ids.
+    /// The ids of the tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub long_running: Vec<String>,
 }
@@ -60,9 +60,10 @@ impl RunSettings {
         self.wall.as_deref().and_then(amounts::parse_duration)
     }
 
-    /// Returns the settings with each limit reduced to at most the limit in `allowed`, or to at most the default if
-    /// `allowed` does not set the limit. The numbers of tokens are unchanged, because
-    /// they have no fixed default.
+    /// Returns the settings with each limit reduced to the limit in `allowed`, or to the default if `allowed` does not set
+    /// the limit. Lower limits are unchanged. The numbers of tokens are unchanged too, because they have no fixed default.
+    ///
+    /// A duration that is reduced to the default becomes `None`.
     fn within(&self, allowed: &Self) -> Self {
         let wall_max = allowed.wall().unwrap_or(RUN_WALL_MAX);
         let is_within = self.wall().is_none_or(|wall| wall <= wall_max);
@@ -173,7 +174,7 @@ mod tests {
         );
         let run = project.of_runs(&no_acceptance);
         assert_eq!((run.iterations, run.calls, run.tokens), (Some(20), Some(3), Some(9)));
-        assert_eq!(run.wall(), None, "the default applies");
+        assert_eq!(run.wall(), None, "`None` stands for the default");
 
         let raised = project.raised();
         assert_eq!(

@@ -20,25 +20,26 @@ use toolwit_core::limits::PROJECT_BYTES_MAX;
 /// The settings in `toolwit.toml`. All are optional. Unknown keys are errors.
 ///
 /// The author is not trusted, because a cloned repository can contain the file. Therefore, grants,
-/// [limits](Project::limits) above the defaults, long-running tools, the package index, interceptors, settings of the
-/// sandbox and MCP servers are proposals, which apply only after the user has accepted them.
+/// [limits](Project::limits) above the defaults, long-running tools, the package index, interceptors, sandbox settings
+/// and MCP servers are proposals, which apply only after the user has accepted them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Project {
     /// Limits of each call.
     limits: LimitSettings,
-    /// Settings of single tools.
+    /// The tools whose calls may take longer than others.
     tools: LongRunningTools,
     /// Limits of each run.
     run: RunSettings,
-    /// The settings of a build. Another crate reads them.
+    /// The settings of a build. Only the crate `toolwit-build` reads them.
     build: IgnoredAny,
-    /// The settings of tool groups. Another crate reads them.
+    /// The settings of tool groups. Only the crate `toolwit-agent` reads them.
     groups: IgnoredAny,
-    /// The settings of MCP servers. Another crate reads them. They are proposals, because they start programs.
+    /// The settings of MCP servers. Only the crate `toolwit-mcp-client` reads them. They are proposals, because they
+    /// start programs.
     mcp: IgnoredAny,
-    /// The index of packages that the project proposes. It applies only after the user has accepted it.
+    /// The package index that the project proposes. It applies only after the user has accepted it.
     pub index: IndexSettings,
     /// Grants that the project proposes. They apply only after the user has accepted them.
     pub grants: ProposedGrants,
@@ -58,17 +59,17 @@ pub struct SandboxSettings {
     pub wasi_p3: bool,
 }
 
-/// The index of packages that can be added by name.
+/// The settings of the package index, which lists the packages that can be added by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct IndexSettings {
-    /// Its URL. With the fragment `#sha256=DIGEST`, only content with this digest is accepted.
+    /// The URL of the index. With the fragment `#sha256=DIGEST`, only content with this digest is accepted.
     pub url: Option<RemoteFile>,
 }
 
 impl IndexSettings {
-    /// Reads the settings from a file that has no other settings. Without the file, nothing is set.
+    /// Reads the settings from a file that has no other settings. Returns the defaults if the file does not exist.
     ///
     /// # Errors
     /// Those of [`Project::read`].
@@ -91,7 +92,7 @@ pub struct ProposedGrants {
 }
 
 impl Project {
-    /// The name of the file.
+    /// The name of the settings file.
     pub const FILE_NAME: &str = "toolwit.toml";
 
     /// Returns the limits of calls and runs.
@@ -104,12 +105,11 @@ impl Project {
         }
     }
 
-    /// Reads `toolwit.toml` in a directory. Without the file, nothing is set.
+    /// Reads `toolwit.toml` in a directory. Returns the defaults if the file does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column for invalid content,
-    /// also for an unknown key, or if the file is too large or not a regular file;
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it cannot be read.
+    /// Those of [`Project::parse`]; [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the file is
+    /// too large or not a regular file; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if the file cannot be read.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         match text_file::read(&directory.join(Self::FILE_NAME), PROJECT_BYTES_MAX)? {
             Some(text) => Self::parse(&text),
@@ -120,8 +120,8 @@ impl Project {
     /// Parses the text of a `toolwit.toml`.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) with line and column, also for an unknown
-    /// key.
+    /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the text is invalid or has an unknown key.
+    /// The message has the line and the column.
     pub fn parse(text: &str) -> Result<Self, Error> {
         text_file::parse(text, Self::FILE_NAME, "see `docs/src/operating.md` for its keys")
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn project_sets_limits_and_leaves_the_build_to_its_command() {
+    fn project_sets_limits_and_ignores_the_build_settings() {
         let project =
             read("[limits]\nhost_calls = 20_000\nwall = \"5s\"\n\n[run]\niterations = 3\n\n[build]\nx = 1\n").unwrap();
         let ProjectLimits { limits, run, .. } = project.limits();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_file_sets_nothing_and_an_invalid_one_is_refused_with_its_line() {
+    fn missing_file_sets_nothing_and_an_error_has_line_and_column() {
         assert_eq!(Project::read(Path::new("/nonexistent")).unwrap(), Project::default());
         for (text, position) in [
             ("[limits]\nfule = 1\n", "toolwit.toml:2:1: "),

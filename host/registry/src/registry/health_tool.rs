@@ -21,16 +21,17 @@ const BROKEN: u8 = 2;
 
 /// A decorator that records the health and the uses of a tool.
 ///
-/// Searches of this process use both immediately. Both are written to the store when the health changes, when the
-/// number of uses reaches a power of two, and when the decorator is dropped.
+/// The search index of this process is updated immediately. The store is updated when the health changes, when the
+/// number of uses reaches a power of two, and when a decorator with pending uses is dropped.
 pub(super) struct HealthTool {
     tool: Arc<dyn Tool>,
     key: ToolKey,
     store: Arc<dyn Store>,
-    current: Arc<CurrentSnapshot>,
+    current_snapshot: Arc<CurrentSnapshot>,
     /// The health that was written last: `NOT_WRITTEN`, `HEALTHY` or `BROKEN`. A call with the same health does not
     /// write it again.
     written_health: AtomicU8,
+    /// All uses since the decorator was created.
     uses: AtomicU64,
     /// The uses that are not in the store yet.
     pending_uses: AtomicU64,
@@ -38,12 +39,17 @@ pub(super) struct HealthTool {
 
 impl HealthTool {
     /// Wraps a tool of the component with this digest.
-    pub(super) fn new(tool: Arc<dyn Tool>, digest: &str, store: Arc<dyn Store>, current: Arc<CurrentSnapshot>) -> Self {
+    pub(super) fn new(
+        tool: Arc<dyn Tool>,
+        digest: &str,
+        store: Arc<dyn Store>,
+        current_snapshot: Arc<CurrentSnapshot>,
+    ) -> Self {
         Self {
             key: ToolKey::new(digest, tool.definition().id.as_str()),
             tool,
             store,
-            current,
+            current_snapshot,
             written_health: AtomicU8::new(NOT_WRITTEN),
             uses: AtomicU64::new(0),
             pending_uses: AtomicU64::new(0),
@@ -53,11 +59,11 @@ impl HealthTool {
     /// Records the outcome of a call.
     async fn record(&self, outcome: Result<&ToolResult, &Error>) {
         let (check, is_use) = (check_outcome(outcome), is_use(outcome));
-        let health = check.as_ref().map(|(_, outcome)| match outcome {
+        let health = check.as_ref().map(|(_, success_or_failure)| match success_or_failure {
             CheckOutcome::Success => (HealthSignal::Healthy, HEALTHY),
             CheckOutcome::Failure(_) => (HealthSignal::Broken, BROKEN),
         });
-        self.current
+        self.current_snapshot
             .record_call(&self.key, health.map(|(signal, _)| signal), is_use);
         let is_health_changed =
             health.is_some_and(|(_, code)| self.written_health.swap(code, Ordering::Relaxed) != code);

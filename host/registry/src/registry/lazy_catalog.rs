@@ -6,17 +6,17 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::catalog::Catalog;
 
 /// A function that builds a search index.
-type Build = Box<dyn FnOnce() -> Catalog + Send>;
+type BuildFunction = Box<dyn FnOnce() -> Catalog + Send>;
 
-/// A search index that is built when it is first used, so that a host can serve tools before the index exists.
+/// A search index that is built when it is first used. A host can serve tools before the index exists.
 pub(crate) struct LazyCatalog {
     catalog: OnceLock<Catalog>,
-    /// The function that builds the index; `None` once the index is built.
-    build: Mutex<Option<Build>>,
+    /// The function that builds the index. `None` as soon as it has been called.
+    build: Mutex<Option<BuildFunction>>,
 }
 
 impl LazyCatalog {
-    /// Creates an index that `build` builds when it is first used.
+    /// Creates an index. `build` is called when the index is first used.
     pub(crate) fn new(build: impl FnOnce() -> Catalog + Send + 'static) -> Self {
         Self {
             catalog: OnceLock::new(),
@@ -28,6 +28,7 @@ impl LazyCatalog {
     pub(crate) fn get(&self) -> &Catalog {
         self.catalog.get_or_init(|| {
             let build = self.build.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // `None` if an earlier call of `build` panicked. The index is then empty.
             build.map(|build| build()).unwrap_or_default()
         })
     }
@@ -59,19 +60,19 @@ mod tests {
 
     #[test]
     fn an_index_is_built_once_and_on_first_use() {
-        let builds = Arc::new(AtomicUsize::new(0));
-        let counter = builds.clone();
+        let build_count = Arc::new(AtomicUsize::new(0));
+        let counter = build_count.clone();
         let catalog = LazyCatalog::new(move || {
             counter.fetch_add(1, Ordering::Relaxed);
             let mut catalog = Catalog::new();
             catalog.put("web.wasm", [Document::new("web#scrape", "scrape", "Scrapes a website")]);
             catalog
         });
-        assert_eq!(builds.load(Ordering::Relaxed), 0);
+        assert_eq!(build_count.load(Ordering::Relaxed), 0);
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| catalog.get().len())).collect();
             assert!(threads.into_iter().all(|thread| thread.join().unwrap() == 1));
         });
-        assert_eq!(builds.load(Ordering::Relaxed), 1);
+        assert_eq!(build_count.load(Ordering::Relaxed), 1);
     }
 }

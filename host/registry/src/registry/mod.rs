@@ -18,7 +18,8 @@ use toolwit_sandbox::{Plugin, Scope};
 
 /// An immutable snapshot of the packages of one or more plugin directories, with a search index of their tools.
 ///
-/// Clones share the snapshot. A [`LiveRegistry`](crate::LiveRegistry) follows the directories.
+/// Clones share the snapshot. A [`LiveRegistry`](crate::LiveRegistry) provides a new snapshot after the directories
+/// change.
 #[derive(Clone)]
 pub struct Registry {
     pub(crate) snapshot: Arc<Snapshot>,
@@ -30,7 +31,7 @@ pub(crate) struct Snapshot {
     pub(crate) packages: Vec<Package>,
     pub(crate) catalog: LazyCatalog,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) current: Arc<CurrentSnapshot>,
+    pub(crate) current_snapshot: Arc<CurrentSnapshot>,
 }
 
 /// A weak reference to the newest snapshot of the directories. All snapshots of the same directories share this object,
@@ -43,11 +44,11 @@ impl CurrentSnapshot {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(snapshot);
     }
 
-    /// Records a call in the search index: sets the health of the tool, unless it is `None`, and counts a use if
-    /// `is_use`. Does nothing if the newest snapshot does not have the plugin with this digest.
+    /// Records a call in the search index of the newest snapshot: sets the health of the tool unless `health` is `None`,
+    /// and counts a use if `is_use`. Does nothing if this snapshot does not have the plugin with this digest.
     pub(crate) fn record_call(&self, tool: &ToolKey, health: Option<HealthSignal>, is_use: bool) {
-        let current = self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade();
-        let Some(registry) = current.map(|snapshot| Registry { snapshot }) else {
+        let newest = self.0.read().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let Some(registry) = newest.map(|snapshot| Registry { snapshot }) else {
             return;
         };
         let plugin = registry.plugin_of(&tool.tool);
@@ -97,8 +98,8 @@ impl Registry {
         self.catalog().search(query, may_use)
     }
 
-    /// Returns the plugin of the tool with this id, or `None` if no usable package has its name. Does not check whether
-    /// the plugin has the tool.
+    /// Returns the plugin whose name is in the tool id `id`, or `None` if no usable package has this name. Does not check
+    /// whether the plugin has the tool.
     #[must_use]
     pub fn plugin_of(&self, id: &str) -> Option<&Arc<Plugin>> {
         self.package(id.split(['/', '#']).next()?)?.plugin()
@@ -120,8 +121,8 @@ impl Registry {
         methods.find(|method| method.id.as_str() == id)
     }
 
-    /// Returns the tool with this id, or `None` if no usable plugin has it. The tool's resources live in `scope`. The
-    /// outcome of its calls is recorded in the store.
+    /// Returns the tool with this id, or `None` if no usable plugin has the tool. `scope` is the conversation whose
+    /// session instances the tool uses. The outcome of its calls is recorded in the store.
     #[must_use]
     pub fn tool(&self, id: &str, scope: &Scope) -> Option<Arc<dyn Tool>> {
         let plugin = self.plugin_of(id)?;
@@ -134,8 +135,7 @@ impl Registry {
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
         self.parse_inspections();
-        let of_plugin = |plugin| self.tools_of(plugin, scope);
-        self.plugins().flat_map(of_plugin).collect()
+        self.plugins().flat_map(|plugin| self.tools_of(plugin, scope)).collect()
     }
 
     /// Returns the tools of one plugin; see [`Registry::tool`].
@@ -151,14 +151,14 @@ impl Registry {
         self.plugins().map(|plugin| plugin.tool_count()).sum()
     }
 
-    /// Wraps a tool, so that its calls are recorded.
+    /// Wraps a tool in a decorator that records its calls.
     fn with_recording(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let digest = plugin.digest();
         Arc::new(HealthTool::new(
             tool,
             digest,
             self.snapshot.store.clone(),
-            self.snapshot.current.clone(),
+            self.snapshot.current_snapshot.clone(),
         ))
     }
 
@@ -202,7 +202,7 @@ impl Registry {
         Ok(tools)
     }
 
-    /// Returns whether both registries have the same snapshot, so that nothing has changed between them.
+    /// Returns whether both registries share one snapshot, so that they have the same packages.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.snapshot, &other.snapshot)

@@ -10,7 +10,7 @@ use toolwit_sandbox::Plugin;
 const PLUGINS_PER_THREAD_MIN: usize = 6;
 
 impl Registry {
-    /// Parses the cached inspections of all plugins on several threads. An inspection that was not parsed here is
+    /// Parses the cached inspections of all plugins on several threads. An inspection that is not parsed here is
     /// parsed when it is first used. Does nothing if there are too few plugins for several threads.
     pub fn parse_inspections(&self) {
         let unparsed: Vec<_> = self.plugins().filter(|plugin| !plugin.is_inspection_parsed()).collect();
@@ -21,17 +21,18 @@ impl Registry {
         }
         let parse = |plugins: &[&Arc<Plugin>]| {
             for plugin in plugins {
-                let _parsed = plugin.inspection();
+                // The first call parses the inspection. The plugin keeps the result.
+                let _inspection = plugin.inspection();
             }
         };
-        let mut parts = unparsed.chunks(unparsed.len().div_ceil(threads));
-        let first_part = parts.next().unwrap_or_default();
+        let mut chunks = unparsed.chunks(unparsed.len().div_ceil(threads));
+        let first_chunk = chunks.next().unwrap_or_default();
         thread::scope(|scope| {
-            for part in parts {
+            for chunk in chunks {
                 // If the thread cannot be started, the inspections of its plugins are parsed when they are first used.
-                drop(thread::Builder::new().spawn_scoped(scope, move || parse(part)));
+                drop(thread::Builder::new().spawn_scoped(scope, move || parse(chunk)));
             }
-            parse(first_part);
+            parse(first_chunk);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! The capabilities that a component of [ACT](https://actcore.dev) declares about itself.
+//! The capabilities that a component of [ACT](https://actcore.dev) declares.
 
 use serde_json::Value;
 

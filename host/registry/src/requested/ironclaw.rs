@@ -12,10 +12,10 @@ use toolwit_sandbox::Inspection;
 /// The extension of a capability file.
 pub(crate) const CAPABILITIES_EXTENSION: &str = "capabilities.json";
 
-/// The guest's directory for the files of the workspace.
+/// The directory in the guest for the files of the workspace, without the leading `/`.
 const WORKSPACE: &str = "workspace";
 
-/// The WIT package of IronClaw's interfaces, which is the start of their names.
+/// The WIT package of IronClaw's interfaces. The names of the interfaces start with it.
 const WIT_PACKAGE: &str = "near:agent/";
 
 /// Returns whether a component was built for IronClaw.
@@ -40,7 +40,7 @@ pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedP
     })?;
     let mut permissions = RequestedPermissions::default();
     file.capabilities.unwrap_or_default().add_to(&mut permissions, plugin);
-    file.outer.add_to(&mut permissions, plugin);
+    file.top_level.add_to(&mut permissions, plugin);
     Ok(permissions)
 }
 
@@ -48,9 +48,9 @@ pub(super) fn parse(plugin: &str, text: &str, origin: &str) -> Result<RequestedP
 #[derive(Deserialize)]
 struct CapabilityFile {
     capabilities: Option<Capabilities>,
-    /// The same keys at the top level, where earlier versions of the format have them.
+    /// The same keys at the top level of the file. Earlier versions of the format have them there.
     #[serde(flatten)]
-    outer: Capabilities,
+    top_level: Capabilities,
 }
 
 #[derive(Default, Deserialize)]
@@ -128,11 +128,11 @@ impl Capabilities {
             for endpoint in http.allowlist {
                 let path = endpoint.path_prefix.as_deref().unwrap_or("/");
                 let grant = http_grant(&endpoint.host, path, &endpoint.methods).map(|value| ("http", value));
-                let location = format!("{}{path}", endpoint.host);
+                let target = format!("{}{path}", endpoint.host);
                 let text = if endpoint.methods.is_empty() {
-                    format!("http {location}")
+                    format!("http {target}")
                 } else {
-                    format!("http {} {location}", endpoint.methods.join(","))
+                    format!("http {} {target}", endpoint.methods.join(","))
                 };
                 permissions.add(plugin, grant, &text);
             }
@@ -165,8 +165,8 @@ impl Capabilities {
 }
 
 impl Credential {
-    /// Returns the value of a grant: the name of the secret, the host, and the part of a request that contains the
-    /// secret. `None` if a grant cannot express one of them.
+    /// Returns the value of a `secret` grant: the name of the secret, the host, and the part of a request that contains
+    /// the secret. `None` if a grant cannot express one of these.
     fn grant(&self, host: &str) -> Option<String> {
         let is_name = |text: &str| {
             let is_name_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -188,7 +188,7 @@ impl Credential {
 mod tests {
     use super::*;
 
-    const FILE: &str = r#"{
+    const CAPABILITY_FILE: &str = r#"{
         "version": "0.2.0",
         "capabilities": {
             "http": {
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn requests_become_the_grants_that_would_fulfil_them() {
-        let requested = parse("near", FILE, "near.capabilities.json").unwrap();
+        let requested = parse("near", CAPABILITY_FILE, "near.capabilities.json").unwrap();
         let grants: Vec<_> = requested
             .grants
             .iter()

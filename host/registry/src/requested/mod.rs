@@ -19,7 +19,7 @@ use toolwit_core::text::printable;
 use toolwit_core::{Error, MissingGrant};
 use toolwit_sandbox::{Plugin, act_manifest, read_component};
 
-/// Maximum number of requested permissions in one file or section. Further ones are only counted.
+/// Maximum number of requested permissions in one file or section. Further permissions are only counted.
 const PERMISSIONS_MAX: usize = 256;
 
 /// Maximum length of a requested permission as text, in characters. Longer text is cut off.
@@ -30,7 +30,8 @@ const TEXT_CHARS_MAX: usize = 200;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestedPermissions {
-    /// The requests that a grant can express exactly, as grants.
+    /// The requests that a grant can express, as grants. A grant may allow more than the request: the denials of a policy
+    /// file are ignored, and write access includes read access.
     pub grants: Vec<MissingGrant>,
     /// The other requests, as text.
     pub others: Vec<String>,
@@ -39,15 +40,14 @@ pub struct RequestedPermissions {
 }
 
 impl RequestedPermissions {
-    /// Reads the requests in the component of a plugin and in the files next to it. `None` if there is neither such a
-    /// file nor such a section. A capability file is read only for a component that was built for IronClaw: other
-    /// programs may use its name for other content. Blocks.
+    /// Reads the requests in the component of a plugin and in the files next to it. `None` if there are no such files and
+    /// no such section. A capability file is read only for a component that was built for IronClaw, because the
+    /// extension `.capabilities.json` may have another meaning for other components. Blocks.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if a policy file, a capability file or the
-    /// section is invalid or too large, [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes) if the component
-    /// is too large,
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a file cannot be read.
+    /// section is invalid or too large; [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes) if the component
+    /// is too large; [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a file cannot be read.
     pub fn read(plugin: &Plugin, component_path: &Path) -> Result<Option<Self>, Error> {
         let mut permissions: Option<Self> = None;
         let mut formats = vec![(
@@ -102,8 +102,8 @@ impl RequestedPermissions {
     }
 }
 
-/// Returns the guest's directory that a pattern such as `/data/**` or `data` stands for, with everything below it.
-/// `None` if the pattern stands for something else.
+/// Returns the absolute path of the guest directory that a pattern such as `/data/**` or `data` selects. `None` if the
+/// pattern contains other wildcards, `.`, `..` or a character that is not allowed.
 fn guest_directory(pattern: &str) -> Option<String> {
     let path = pattern.strip_suffix("/**").unwrap_or(pattern).trim_matches('/');
     let is_literal =
@@ -112,14 +112,18 @@ fn guest_directory(pattern: &str) -> Option<String> {
     (is_valid && path.split('/').all(is_literal)).then(|| format!("/{path}"))
 }
 
-/// Returns whether a grant can name the host: it is not a pattern or a range of addresses.
+/// The maximum length of a domain name.
+const HOST_BYTES_MAX: usize = 253;
+
+/// Returns whether `host` is a domain name or an address, which a grant can name. A pattern or a range of addresses is
+/// not a host.
 fn is_host(host: &str) -> bool {
     let is_host_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
-    !host.is_empty() && host.len() <= 253 && host.chars().all(is_host_char)
+    !host.is_empty() && host.len() <= HOST_BYTES_MAX && host.chars().all(is_host_char)
 }
 
 /// Returns the value of a grant for requests to a host, such as `GET,POST https://api.example.com/v1`. `None` if a
-/// grant cannot express the host, the path or the methods. An empty list of methods stands for all methods.
+/// grant cannot express the host, the path or the methods. An empty list means all methods.
 fn http_grant(host: &str, path: &str, methods: &[String]) -> Option<String> {
     let is_method = |method: &String| !method.is_empty() && method.chars().all(|c| c.is_ascii_alphabetic());
     let is_path = path.starts_with('/') && path.chars().all(|c| c.is_ascii_graphic() && !"?#*'\"\\".contains(c));

@@ -11,7 +11,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The extension of a policy file.
 pub(crate) const POLICY_EXTENSION: &str = "policy.yaml";
 
-/// The scheme of the directories in a policy file.
+/// The scheme of the URIs of directories in a policy file.
 const FILES_SCHEME: &str = "fs://";
 
 /// Parses the requests in a policy file.
@@ -97,7 +97,7 @@ struct Variable {
 }
 
 impl Permissions {
-    /// Converts the allowed items to permissions that a plugin requests.
+    /// Converts the lists of allowed items to the permissions that a plugin requests.
     fn into_requested(self, plugin: &str) -> RequestedPermissions {
         let mut permissions = RequestedPermissions::default();
         for storage in allowed_items(self.storage) {
@@ -112,13 +112,13 @@ impl Permissions {
         }
         for network in allowed_items(self.network) {
             let host = network.host.filter(|_| network.cidr.is_none());
-            let text = host
+            let target = host
                 .as_deref()
                 .or(network.cidr.as_deref())
                 .unwrap_or_default()
                 .to_owned();
             let grant = host.filter(|host| is_host(host)).map(|host| ("http", host));
-            permissions.add(plugin, grant, &format!("network {text}"));
+            permissions.add(plugin, grant, &format!("network {target}"));
         }
         for variable in allowed_items(self.environment) {
             let is_name_char = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -219,11 +219,11 @@ permissions:
 
     #[test]
     fn the_error_of_an_invalid_policy_names_the_file() {
-        let bomb = format!(
+        let alias_bomb = format!(
             "version: \"1.0\"\na: &a [x,x]\n{}",
             "b: [*a,*a,*a,*a,*a]\n".repeat(2000)
         );
-        for (text, why) in [
+        for (text, expected) in [
             ("version: \"2.0\"\n", "version 2.0"),
             ("permissions: {}\n", "version"),
             ("version: \"1.0\"\nversion: \"1.1\"\n", "fetch.policy.yaml"),
@@ -235,13 +235,13 @@ permissions:
             ("- a\n", "fetch.policy.yaml"),
             ("version: [", "fetch.policy.yaml"),
             ("", "fetch.policy.yaml"),
-            (&bomb, "fetch.policy.yaml"),
+            (&alias_bomb, "fetch.policy.yaml"),
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Configuration);
             assert_eq!(error.message.lines().count(), 1, "{error}");
             assert!(
-                error.message.contains(why) && error.message.contains("fetch.policy.yaml"),
+                error.message.contains(expected) && error.message.contains("fetch.policy.yaml"),
                 "{text:.40}: {error}"
             );
         }

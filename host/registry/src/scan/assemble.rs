@@ -14,15 +14,16 @@ use crate::store::{Store, ToolHealth, ToolKey};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sandbox::Plugin;
 
-/// The maximum number of other packages with the same name that an error lists. Each package with this name has such an
-/// error, so complete lists would be very long in total.
+/// The maximum number of other packages with the same name that an error lists. Each of these packages has such an error,
+/// so complete lists would be very long in total.
 const NAMESAKES_SHOWN_MAX: usize = 3;
 
-/// The maximum number of tools for which the search index is built when it is first used. A tool call may then wait for
-/// the index on a thread of the async runtime. Building an index of this size takes a few milliseconds.
+/// The maximum number of tools in a search index that is built when it is first used. Building an index of this size takes
+/// a few milliseconds. A larger index is built at once, because a call that waits for the index blocks a thread of the
+/// async runtime.
 const LAZY_TOOLS_MAX: usize = 500;
 
-/// A package whose tools are put into the search index.
+/// A package whose tools belong in the search index.
 struct IndexedPackage {
     path: PathBuf,
     digest: String,
@@ -30,7 +31,7 @@ struct IndexedPackage {
 }
 
 impl IndexedPackage {
-    /// Returns the package for the index, unless it is broken.
+    /// Creates the indexed package of a scanned package. `None` if the package is broken.
     fn of(package: &Package, files: &ScannedFiles) -> Option<Self> {
         Some(Self {
             digest: package.plugin()?.digest().to_owned(),
@@ -39,23 +40,23 @@ impl IndexedPackage {
         })
     }
 
-    /// Replaces the tools of the package in the index, and sets their recorded health and uses.
-    fn index(&self, catalog: &mut Catalog, health: &BTreeMap<ToolKey, ToolHealth>) {
+    /// Replaces the tools of the package in the search index, and sets their recorded health and uses.
+    fn put_into(&self, catalog: &mut Catalog, health: &BTreeMap<ToolKey, ToolHealth>) {
         catalog.put_indexed(&self.path.to_string_lossy(), self.tools.iter());
         if health.is_empty() {
             return;
         }
         let now = now_ms();
         for tool in self.tools.iter() {
-            if let Some(health) = health.get(&ToolKey::new(self.digest.as_str(), tool.id.as_str())) {
-                catalog.set_signals(&tool.id, ranking_signals(tool.signals, health, now));
+            if let Some(tool_health) = health.get(&ToolKey::new(self.digest.as_str(), tool.id.as_str())) {
+                catalog.set_signals(&tool.id, ranking_signals(tool.signals, tool_health, now));
             }
         }
     }
 }
 
-/// Builds the first snapshot. The search index of at most [`LAZY_TOOLS_MAX`] tools is built when it is first used, a
-/// larger one immediately. Blocks.
+/// Builds the first snapshot. A search index of at most [`LAZY_TOOLS_MAX`] tools is built when it is first used, a larger
+/// index immediately. Blocks.
 pub(super) fn first_registry(
     files: &ScannedFiles,
     store: Arc<dyn Store>,
@@ -63,12 +64,16 @@ pub(super) fn first_registry(
 ) -> Registry {
     let health = or_default_with_warning(store.health());
     let packages = packages_of(files);
-    let indexed = packages.iter().filter_map(|package| IndexedPackage::of(package, files));
-    let indexed: Vec<_> = indexed.collect();
-    let tool_count: usize = indexed.iter().map(|package| package.tools.len()).sum();
+    let indexed_packages: Vec<_> = packages
+        .iter()
+        .filter_map(|package| IndexedPackage::of(package, files))
+        .collect();
+    let tool_count: usize = indexed_packages.iter().map(|package| package.tools.len()).sum();
     let catalog = LazyCatalog::new(move || {
         let mut catalog = model.into_iter().fold(Catalog::new(), Catalog::with_embedding_model);
-        indexed.iter().for_each(|package| package.index(&mut catalog, &health));
+        for package in &indexed_packages {
+            package.put_into(&mut catalog, &health);
+        }
         catalog
     });
     if tool_count > LAZY_TOOLS_MAX {
@@ -77,7 +82,8 @@ pub(super) fn first_registry(
     make_current(packages, catalog, store, Arc::default())
 }
 
-/// Builds the snapshot that follows `earlier`. Copies its search index and updates the plugins that changed. Blocks.
+/// Builds the snapshot that replaces `earlier`. Copies the search index of `earlier` and updates the plugins that changed.
+/// Blocks.
 pub(crate) fn next_registry(earlier: &Registry, files: &ScannedFiles, store: Arc<dyn Store>) -> Registry {
     let health = or_default_with_warning(store.health());
     let mut catalog = earlier.catalog().clone();
@@ -85,40 +91,45 @@ pub(crate) fn next_registry(earlier: &Registry, files: &ScannedFiles, store: Arc
     let packages = packages_of(files);
     let is_changed = |package: &&Package| {
         let earlier_plugin = earlier_plugins.get(&package.path);
-        !earlier_plugin.is_some_and(|earlier| package.plugin().is_some_and(|plugin| Arc::ptr_eq(earlier, plugin)))
+        !earlier_plugin.is_some_and(|before| package.plugin().is_some_and(|after| Arc::ptr_eq(before, after)))
     };
     let changed = packages.iter().filter(is_changed);
     for package in changed.filter_map(|package| IndexedPackage::of(package, files)) {
-        package.index(&mut catalog, &health);
+        package.put_into(&mut catalog, &health);
     }
     let plugins = plugins_by_path(&packages);
     for path in earlier_plugins.keys().filter(|path| !plugins.contains_key(*path)) {
         catalog.remove(&path.to_string_lossy());
     }
-    make_current(packages, catalog.into(), store, earlier.snapshot.current.clone())
+    make_current(
+        packages,
+        catalog.into(),
+        store,
+        earlier.snapshot.current_snapshot.clone(),
+    )
 }
 
-/// Returns the packages, sorted by name. Those that share a name are broken.
+/// Returns the packages, sorted by name. Packages that share a name are broken.
 fn packages_of(files: &ScannedFiles) -> Vec<Package> {
     let mut packages: Vec<_> = files.values().map(|file| file.package.clone()).collect();
     reject_shared_names(&mut packages);
     packages
 }
 
-/// Creates a snapshot and makes it the current one.
+/// Creates a snapshot and makes it the current snapshot.
 fn make_current(
     packages: Vec<Package>,
     catalog: LazyCatalog,
     store: Arc<dyn Store>,
-    current: Arc<CurrentSnapshot>,
+    current_snapshot: Arc<CurrentSnapshot>,
 ) -> Registry {
     let snapshot = Arc::new(Snapshot {
         packages,
         catalog,
         store,
-        current,
+        current_snapshot,
     });
-    snapshot.current.set(&snapshot);
+    snapshot.current_snapshot.set(&snapshot);
     Registry { snapshot }
 }
 
@@ -129,8 +140,8 @@ fn plugins_by_path(packages: &[Package]) -> HashMap<PathBuf, Arc<Plugin>> {
     usable.collect()
 }
 
-/// Sorts packages by name. Marks packages as broken if their names have the same form in tool names: a name must refer
-/// to one package.
+/// Sorts packages by name. Marks packages as broken if their names have the same form in tool names, because a tool name
+/// must refer to one package.
 fn reject_shared_names(packages: &mut [Package]) {
     packages.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.path.cmp(&b.path)));
     let mut by_identity: HashMap<String, Vec<usize>> = HashMap::new();
@@ -142,17 +153,17 @@ fn reject_shared_names(packages: &mut [Package]) {
             .iter()
             .map(|index| packages[*index].path.display().to_string())
             .collect();
-        for (own_position, index) in indices.into_iter().enumerate() {
-            let others = (0..paths.len()).filter(|other| *other != own_position);
-            let shown: Vec<_> = others
+        for (position, index) in indices.into_iter().enumerate() {
+            let other_positions = (0..paths.len()).filter(|other| *other != position);
+            let shown_paths: Vec<_> = other_positions
                 .take(NAMESAKES_SHOWN_MAX)
                 .map(|other| paths[other].as_str())
                 .collect();
-            let more = match paths.len() - 1 - shown.len() {
+            let more = match paths.len() - 1 - shown_paths.len() {
                 0 => String::new(),
-                more => format!(" and {more} more"),
+                hidden_count => format!(" and {hidden_count} more"),
             };
-            let message = format!("its name is also claimed by {}{more}", shown.join(", "));
+            let message = format!("its name is also claimed by {}{more}", shown_paths.join(", "));
             let package = &mut packages[index];
             let error = Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("remove or rename one of them")
@@ -191,6 +202,6 @@ mod tests {
             "its name is also claimed by /plugins/0000/calc.wasm, /plugins/0002/calc.wasm, /plugins/0003/calc.wasm and 1 more"
         );
         let longest = shared_name_messages(4_096).iter().map(String::len).max();
-        assert!(longest < Some(200), "{longest:?} for each of many packages");
+        assert!(longest < Some(200), "length of the longest message: {longest:?}");
     }
 }

@@ -19,13 +19,13 @@ pub(crate) const DESCRIPTION_SECTION: &str = "description";
 /// The largest accepted text of a standard section, in bytes.
 const STANDARD_TEXT_BYTES_MAX: usize = 1_024;
 
-/// Inspects a component file of at most `bytes_max` bytes as a plugin with this name, and reads its manifest. Blocks;
-/// compiles and runs nothing.
+/// Inspects a component file of at most `bytes_max` bytes as a plugin with this name, and reads its manifest. Does not
+/// compile or run the component. Blocks.
 ///
 /// # Errors
 /// Those of [`Inspection::from_bytes_with`], those of reading the component and the manifest, and
-/// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the component lacks a user interface that
-/// the manifest names.
+/// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) if the component lacks a UI page that the
+/// manifest names.
 pub fn inspect_package(name: &str, path: &Path, bytes_max: u64) -> Result<(Inspection, Option<Manifest>), Error> {
     let bytes = read_component(path, bytes_max)?;
     let manifest = Manifest::from_file(&path.with_extension("toml"))?;
@@ -46,7 +46,7 @@ pub(crate) struct PackageContent<'a> {
     pub(crate) wit: Option<&'a [u8]>,
 }
 
-/// Inspects the content of a package's files, as [`inspect_package`] inspects the files themselves.
+/// Inspects a package like [`inspect_package`], but from the content of its files in memory.
 pub(crate) fn inspect_content(
     name: &str,
     content: &PackageContent<'_>,
@@ -66,8 +66,8 @@ pub(crate) fn inspect_content(
     inspect_component(content.component, context, manifest.transpose()?)
 }
 
-/// Inspects a component with a manifest, and returns the manifest that applies. If `manifest` is `None`, the manifest
-/// in the component is used. The standard sections of the component complete the manifest.
+/// Inspects a component, and returns its manifest: `manifest` or, if this is `None`, the manifest in the component. A
+/// missing version or description is taken from the standard sections of the component.
 pub(super) fn inspect_component(
     bytes: &[u8],
     context: PackageContext<'_>,
@@ -85,8 +85,8 @@ pub(super) fn inspect_component(
     Ok((Inspection::from_bytes_with(bytes, context, &annotations)?, manifest))
 }
 
-/// Checks the docs, names and WIT of a component file, with its manifest, and returns the findings. Compiles and runs
-/// nothing.
+/// Checks the docs, names and WIT of a component file, with its manifest, and returns the findings. Does not compile or
+/// run the component.
 ///
 /// # Errors
 /// Those of [`inspect_package`].
@@ -95,7 +95,7 @@ pub async fn lint_package(path: &Path) -> Result<Vec<Lint>, Error> {
     super::blocking(move || {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let bytes_max = EngineLimits::default().component_bytes_max;
-        let manifest = inspect_package(&name, &path, bytes_max)?.1;
+        let (_, manifest) = inspect_package(&name, &path, bytes_max)?;
         let wit = read_wit(&path.with_extension("wit"));
         let context = PackageContext {
             name: &name,
@@ -108,16 +108,16 @@ pub async fn lint_package(path: &Path) -> Result<Vec<Lint>, Error> {
 }
 
 /// Adds the version and the description in the standard sections of a component to its manifest, if the manifest lacks
-/// them. Creates a manifest for them if the component has none.
+/// them. Creates a manifest for them if the component has none. Ignores invalid text.
 fn with_standard_sections(manifest: Option<Manifest>, component: &[u8]) -> Option<Manifest> {
-    let text = |name: &str| {
+    let section_text = |name: &str| {
         let text = std::str::from_utf8(custom_section(component, name)?).ok()?.trim();
         let is_accepted =
             !text.is_empty() && text.len() <= STANDARD_TEXT_BYTES_MAX && !text.chars().any(char::is_control);
         is_accepted.then(|| text.to_owned())
     };
-    let version = text(VERSION_SECTION).filter(|version| is_valid_version(version));
-    let description = text(DESCRIPTION_SECTION);
+    let version = section_text(VERSION_SECTION).filter(|version| is_valid_version(version));
+    let description = section_text(DESCRIPTION_SECTION);
     if manifest.is_none() && version.is_none() && description.is_none() {
         return None;
     }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_in_a_section_is_used_if_a_manifest_accepts_it() {
+    fn version_in_a_section_is_used_if_it_is_valid() {
         let version_of = |text: &str| {
             let contents = [text.as_bytes().to_vec()];
             let component = replace_custom_sections(b"\0asm\x0d\0\x01\0", VERSION_SECTION, &contents).unwrap();

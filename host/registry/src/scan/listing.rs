@@ -12,7 +12,7 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// A component file of a plugin directory.
 pub(super) struct ComponentFile {
     pub(super) path: PathBuf,
-    /// The reason why the package must not be read, if there is one.
+    /// The error if the package must not be read; see [`link_refusal`].
     pub(super) refusal: Option<Error>,
     pub(super) sidecars: Sidecars,
 }
@@ -24,10 +24,10 @@ pub(super) struct Sidecars {
     pub(super) has_wit: bool,
 }
 
-/// The extensions of a manifest and a WIT file.
+/// The extensions of the sidecars: a manifest and a WIT file.
 pub(super) const SIDECAR_EXTENSIONS: [&str; 2] = ["toml", "wit"];
 
-/// The extensions of all files that are read next to a component. Those of the sidecars are first.
+/// The extensions of all files that are read next to a component. The extensions of the sidecars are first.
 const NEIGHBOUR_EXTENSIONS: [&str; 4] = ["toml", "wit", POLICY_EXTENSION, CAPABILITIES_EXTENSION];
 
 /// The treatment of a path that does not exist at the first scan.
@@ -41,7 +41,7 @@ pub enum MissingPath {
     Empty,
 }
 
-/// Lists the component files at the paths and in the directories among them, sorted by path.
+/// Lists the component files among `paths` and in the directories among `paths`, sorted by path.
 pub(super) fn list(paths: &[PathBuf], missing: MissingPath) -> Result<Vec<ComponentFile>, Error> {
     let mut files = Vec::new();
     for path in paths {
@@ -60,14 +60,14 @@ pub(super) fn list(paths: &[PathBuf], missing: MissingPath) -> Result<Vec<Compon
     Ok(files)
 }
 
-/// Lists the component file at a path, or those in the directory at a path.
+/// Adds the component file at `path`, or the component files in the directory at `path`, to `files`.
 fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()> {
     if !fs::metadata(path)?.is_dir() {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let root = fs::canonicalize(parent.unwrap_or(Path::new(".")))?;
         let neighbours = NEIGHBOUR_EXTENSIONS.map(|extension| path.with_extension(extension));
         files.push(ComponentFile {
-            // The component may be a link, because the caller named the file itself.
+            // The component itself may be a link, because the caller named this file explicitly.
             refusal: first_link_refusal(&root, neighbours.iter().filter(|path| path.is_symlink())),
             sidecars: Sidecars::of(path),
             path: path.to_owned(),
@@ -87,15 +87,15 @@ fn list_path(path: &Path, files: &mut Vec<ComponentFile>) -> std::io::Result<()>
 /// The types of a directory's entries, as the directory reports them.
 type FileTypes = HashMap<OsString, FileType>;
 
-/// Returns the component of a directory entry: the entry itself, or the component in a folder of the same name. `None`
-/// if the entry is hidden or has no component.
+/// Returns the component of a directory entry: the entry itself, or, if the entry is a package folder, the component in
+/// it. `None` if the entry is hidden or has no component.
 fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<ComponentFile> {
     let path = entry.path();
     let is_hidden = path.file_name()?.as_encoded_bytes().starts_with(b".");
     if is_hidden {
         return None;
     }
-    // Most entries are regular files: their type in the directory saves several system calls for each.
+    // Most entries are regular files. The directory reports their type, which saves several system calls for each file.
     let is_regular = entry.file_type().is_ok_and(|file_type| file_type.is_file());
     if let Some(path) = (!is_regular).then(|| folder_component(&path)).flatten() {
         let neighbours = NEIGHBOUR_EXTENSIONS.map(|extension| path.with_extension(extension));
@@ -110,23 +110,23 @@ fn component_of(root: &Path, entry: &DirEntry, types: &FileTypes) -> Option<Comp
         return None;
     }
     let neighbours = NEIGHBOUR_EXTENSIONS.map(|extension| path.with_extension(extension));
-    let type_of = |path: &PathBuf| types.get(path.file_name()?);
+    let reported_type = |path: &PathBuf| types.get(path.file_name()?);
     let links = neighbours
         .iter()
-        .filter(|path| type_of(path).is_some_and(FileType::is_symlink));
+        .filter(|path| reported_type(path).is_some_and(FileType::is_symlink));
     let refusal = if is_regular { None } else { link_refusal(root, &path) };
     Some(ComponentFile {
         refusal: refusal.or_else(|| first_link_refusal(root, links)),
         sidecars: Sidecars {
-            has_manifest: type_of(&neighbours[0]).is_some(),
-            has_wit: type_of(&neighbours[1]).is_some(),
+            has_manifest: reported_type(&neighbours[0]).is_some(),
+            has_wit: reported_type(&neighbours[1]).is_some(),
         },
         path,
     })
 }
 
-/// Finds the component of a package that has its own folder: `weather/weather.wasm`. `None` if the path is not such a
-/// folder.
+/// Returns the component in a package folder: `weather/weather.wasm` in the folder `weather`. `None` if the path is not a
+/// package folder.
 fn folder_component(folder: &Path) -> Option<PathBuf> {
     let mut file = folder.file_name()?.to_owned();
     file.push(".");
@@ -142,19 +142,19 @@ impl Sidecars {
     }
 }
 
-/// Returns the refusal of the first link that is refused, or `None` if all links are allowed. A file next to a
+/// Returns the error for the first link that must not be read, or `None` if all links may be read. A file next to a
 /// component must not be a link to a file outside of the plugin directory, because the host shows its content.
 fn first_link_refusal<'p>(root: &Path, mut links: impl Iterator<Item = &'p PathBuf>) -> Option<Error> {
     links.find_map(|path| link_refusal(root, path))
 }
 
-/// Returns the reason why a file must not be read, or `None` if it may be read: its target must exist and be in the
-/// plugin directory `root`.
+/// Returns the error for a file that must not be read. `None` if the target of `path` exists and is in the plugin directory
+/// `root`.
 fn link_refusal(root: &Path, path: &Path) -> Option<Error> {
-    let refusal = |message: String| Some(Error::new(ErrorKind::Io, Phase::Registry, message));
-    match fs::canonicalize(path) {
-        Ok(target) if target.starts_with(root) => None,
-        Ok(_) => refusal("it is a link that leads out of the plugin directory".to_owned()),
-        Err(error) => refusal(format!("it could not be read: {error}")),
-    }
+    let message = match fs::canonicalize(path) {
+        Ok(target) if target.starts_with(root) => return None,
+        Ok(_) => "a file of the package is a link that leads out of the plugin directory".to_owned(),
+        Err(error) => format!("a file of the package could not be read: {error}"),
+    };
+    Some(Error::new(ErrorKind::Io, Phase::Registry, message))
 }

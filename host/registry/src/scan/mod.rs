@@ -1,8 +1,8 @@
 //! Scanning plugin directories. Nothing is compiled and no guest code runs.
 //!
-//! `listing` finds the component files. `stamp` detects changed files; `read` reads these, and `record` restores the
-//! others from the store. `inspect` combines a component with its manifest, `tool_document` describes a tool for the
-//! search, and `assemble` builds a [`Registry`] from all packages.
+//! `listing` finds the component files. `stamp` detects changed files. `read` reads changed packages, and `record` restores
+//! unchanged packages from the store. `inspect` combines a component with its manifest, `tool_document` describes a tool
+//! for the search, and `assemble` builds a [`Registry`] from all packages.
 
 mod assemble;
 mod inspect;
@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 
 use self::assemble::first_registry;
 use self::listing::{ComponentFile, list};
-use self::read::{CachedState, ReadOutcome, read};
+use self::read::{CachedState, ReadOutcome, read_package};
 use crate::catalog::{EmbeddingModel, TermExtractor};
 use crate::package::stored_path;
 use crate::registry::Registry;
@@ -40,7 +40,7 @@ pub use listing::MissingPath;
 /// The maximum number of packages that one task reads. The packages of a task share a cache of word stems.
 const CHUNK_PACKAGES_MAX: usize = 256;
 
-/// The number of tasks per processor, given enough packages.
+/// The number of tasks per processor, if there are enough packages.
 const CHUNKS_PER_PROCESSOR: usize = 4;
 
 /// The maximum number of chunks of new records that wait for the writer of the store.
@@ -56,7 +56,8 @@ pub(crate) struct Scan {
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
 }
 
-/// The state of each package when it was last read, by the path of its component. No state depends on other packages.
+/// The state of each package when it was last read, by the path of its component. Packages that share a name are not yet
+/// marked as broken.
 pub(crate) type ScannedFiles = HashMap<PathBuf, Arc<ScannedFile>>;
 
 /// The result of a repeated scan.
@@ -68,7 +69,7 @@ pub(crate) struct Rescan {
     pub(crate) is_unsettled: bool,
 }
 
-/// The packages that one task reads.
+/// The packages that one task reads, with their cached states.
 type Chunk = Vec<(ComponentFile, CachedState)>;
 
 impl Scan {
@@ -92,30 +93,30 @@ impl Scan {
         &self.paths
     }
 
-    /// Scans all paths. Packages whose stored record has the stamp of their files are taken from the store.
+    /// Scans all paths. A package is restored from its stored record if the record has the stamp of the package's files.
     pub(crate) async fn first_scan(&self) -> Result<(Registry, ScannedFiles), Error> {
         let (listing_scan, store) = (self.clone(), self.store.clone());
         // The directories and the store are read concurrently.
-        let (listed, mut records) = tokio::try_join!(
+        let (component_files, mut records) = tokio::try_join!(
             blocking(move || list(&listing_scan.paths, listing_scan.missing)),
             blocking(move || Ok(records_by_path(&*store))),
         )?;
-        let present: HashSet<_> = listed.iter().map(|file| stored_path(&file.path)).collect();
-        let chunks = chunks(listed, |path| match records.remove(&stored_path(path)) {
+        let present_paths: HashSet<_> = component_files.iter().map(|file| stored_path(&file.path)).collect();
+        let chunks = chunks(component_files, |path| match records.remove(&stored_path(path)) {
             Some(record) => CachedState::Record(Box::new(record)),
             None => CachedState::Uncached,
         });
-        let deleted = deleted_paths(&records, &self.paths, &present);
-        let outcomes = self.read(chunks, deleted).await?;
+        let deleted_paths = deleted_paths(&records, &self.paths, &present_paths);
+        let outcomes = self.read_and_store(chunks, deleted_paths).await?;
         let (store, model) = (self.store.clone(), self.embedding_model.clone());
         let (registry, files) = blocking(move || {
-            let files = by_path(outcomes);
+            let files = files_by_path(outcomes);
             Ok((first_registry(&files, store, model), files))
         })
         .await?;
         // Builds the search index in the background, so that the caller can continue.
-        let background = registry.clone();
-        drop(tokio::task::spawn_blocking(move || background.catalog().len()));
+        let background_registry = registry.clone();
+        drop(tokio::task::spawn_blocking(move || background_registry.catalog().len()));
         Ok((registry, files))
     }
 
@@ -123,27 +124,27 @@ impl Scan {
     /// created again.
     pub(crate) async fn rescan(&self, earlier: &Registry, files: &ScannedFiles) -> Result<Rescan, Error> {
         let paths = self.paths.clone();
-        let listed = blocking(move || list(&paths, MissingPath::Empty)).await?;
-        let deleted: Vec<_> = {
-            let present: HashSet<_> = listed.iter().map(|file| &file.path).collect();
-            let deleted = files.keys().filter(|path| !present.contains(path));
-            deleted.map(|path| stored_path(path)).collect()
+        let component_files = blocking(move || list(&paths, MissingPath::Empty)).await?;
+        let deleted_paths: Vec<_> = {
+            let present_paths: HashSet<_> = component_files.iter().map(|file| &file.path).collect();
+            let deleted_paths = files.keys().filter(|path| !present_paths.contains(path));
+            deleted_paths.map(|path| stored_path(path)).collect()
         };
-        let chunks = chunks(listed, |path| match files.get(path) {
+        let chunks = chunks(component_files, |path| match files.get(path) {
             Some(file) => CachedState::Scanned(file.clone()),
             None => CachedState::NewFile,
         });
-        let has_deleted = !deleted.is_empty();
-        let outcomes = self.read(chunks, deleted).await?;
+        let has_deleted_paths = !deleted_paths.is_empty();
+        let outcomes = self.read_and_store(chunks, deleted_paths).await?;
         let is_unsettled = outcomes.iter().any(|outcome| outcome.is_unsettled);
         let is_same = |outcome: &ReadOutcome| match (&outcome.file, files.get(&outcome.path)) {
             (Some(file), Some(earlier_file)) => file.has_same_content(earlier_file),
             (file, earlier_file) => file.is_none() && earlier_file.is_none(),
         };
-        let is_changed = has_deleted || !outcomes.iter().all(is_same);
+        let is_changed = has_deleted_paths || !outcomes.iter().all(is_same);
         let (store, earlier) = (self.store.clone(), earlier.clone());
         blocking(move || {
-            let files = by_path(outcomes);
+            let files = files_by_path(outcomes);
             let registry = is_changed.then(|| next_registry(&earlier, &files, store));
             Ok(Rescan {
                 files,
@@ -154,9 +155,9 @@ impl Scan {
         .await
     }
 
-    /// Reads packages. Concurrently, writes the new records to the store and deletes the records of the deleted
-    /// paths.
-    async fn read(&self, chunks: Vec<Chunk>, deleted: Vec<String>) -> Result<Vec<ReadOutcome>, Error> {
+    /// Reads packages, and updates the store at the same time: writes the new records and deletes the records of the
+    /// deleted paths.
+    async fn read_and_store(&self, chunks: Vec<Chunk>, deleted_paths: Vec<String>) -> Result<Vec<ReadOutcome>, Error> {
         let (sender, records) = mpsc::channel(CHUNKS_WAITING_MAX);
         let mut chunks = std::pin::pin!(self.read_chunks(chunks));
         let reading = async move {
@@ -174,40 +175,45 @@ impl Scan {
             }
             Ok(outcomes)
         };
-        let (outcomes, ()) = tokio::try_join!(reading, self.write(records, deleted))?;
+        let (outcomes, ()) = tokio::try_join!(reading, self.write_records(records, deleted_paths))?;
         Ok(outcomes)
     }
 
+    /// Returns the outcomes of each chunk. Several chunks are read at a time.
     fn read_chunks(&self, chunks: Vec<Chunk>) -> impl Stream<Item = Result<Vec<ReadOutcome>, Error>> + use<> {
         let scan = self.clone();
         let read_chunk = move |chunk: Chunk| {
             let (scan, mut terms) = (scan.clone(), TermExtractor::new());
-            let read_one = move |(file, cached)| read(&scan, file, cached, &mut terms);
+            let read_one = move |(file, cached)| read_package(&scan, file, cached, &mut terms);
             blocking(move || Ok(chunk.into_iter().map(read_one).collect()))
         };
-        futures::stream::iter(chunks).map(read_chunk).buffered(processors())
+        futures::stream::iter(chunks)
+            .map(read_chunk)
+            .buffered(processor_count())
     }
 
     /// Writes the received records to the store until the channel closes or the store fails. Also deletes the records
     /// of the deleted paths.
-    async fn write(
+    async fn write_records(
         &self,
         mut records: mpsc::Receiver<Vec<PackageRecord>>,
-        mut deleted: Vec<String>,
+        mut deleted_paths: Vec<String>,
     ) -> Result<(), Error> {
         let mut received = Vec::new();
         loop {
             let received_count = records.recv_many(&mut received, CHUNKS_WAITING_MAX).await;
-            if received_count == 0 && deleted.is_empty() {
+            // A count of 0 means that the channel is closed.
+            if received_count == 0 && deleted_paths.is_empty() {
                 return Ok(());
             }
             let batch: Vec<_> = received.drain(..).flatten().collect();
-            let (store, deleted) = (self.store.clone(), std::mem::take(&mut deleted));
+            let (store, deleted_paths) = (self.store.clone(), std::mem::take(&mut deleted_paths));
             let has_succeeded = blocking(move || {
-                let result = store.update_packages(&batch, &deleted).map(|()| true);
+                let result = store.update_packages(&batch, &deleted_paths).map(|()| true);
                 Ok(or_default_with_warning(result))
-            });
-            if !has_succeeded.await? {
+            })
+            .await?;
+            if !has_succeeded {
                 return Ok(());
             }
         }
@@ -217,7 +223,7 @@ impl Scan {
 impl Registry {
     /// Scans directories and single component files for packages, several at a time.
     ///
-    /// A package that cannot be used, or that shares its name with another one, is listed as broken, with the reason.
+    /// A package that cannot be used, or that shares its name with another package, is listed as broken, with the reason.
     /// In a directory, hidden entries are ignored, and so are files other than `.wasm` files.
     ///
     /// # Errors
@@ -239,7 +245,7 @@ impl Registry {
     }
 }
 
-fn processors() -> usize {
+fn processor_count() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
@@ -251,8 +257,8 @@ fn records_by_path(store: &dyn Store) -> HashMap<String, PackageRecord> {
         .collect()
 }
 
-/// Logs a warning and returns the default if the store failed. This is not an error, because the metadata can be read
-/// from the directories again, and dynamic tools can be discovered again.
+/// Returns the value of a successful result. If the store failed, logs a warning and returns the default. A failed store is
+/// not an error, because the metadata can be read from the directories again, and dynamic tools can be discovered again.
 pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| {
         tracing::warn!(
@@ -264,11 +270,11 @@ pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>)
 }
 
 /// Pairs files with their cached state, in chunks. One task reads a chunk.
-fn chunks(listed: Vec<ComponentFile>, mut cached: impl FnMut(&Path) -> CachedState) -> Vec<Chunk> {
-    let chunk_len = (listed.len() / (processors() * CHUNKS_PER_PROCESSOR)).clamp(1, CHUNK_PACKAGES_MAX);
+fn chunks(files: Vec<ComponentFile>, mut cached_state_of: impl FnMut(&Path) -> CachedState) -> Vec<Chunk> {
+    let chunk_len = (files.len() / (processor_count() * CHUNKS_PER_PROCESSOR)).clamp(1, CHUNK_PACKAGES_MAX);
     let mut chunks: Vec<Chunk> = Vec::new();
-    for file in listed {
-        let cached = cached(&file.path);
+    for file in files {
+        let cached = cached_state_of(&file.path);
         match chunks.last_mut() {
             Some(chunk) if chunk.len() < chunk_len => chunk.push((file, cached)),
             _ => chunks.push(vec![(file, cached)]),
@@ -277,24 +283,24 @@ fn chunks(listed: Vec<ComponentFile>, mut cached: impl FnMut(&Path) -> CachedSta
     chunks
 }
 
-/// Returns the paths of stored packages that are below `paths` and not in `present`. The store may also have packages
-/// of other directories, which remain.
+/// Returns the paths of stored packages that are below `paths` and not in `present_paths`. The store may also have packages
+/// of other directories. Their paths are not returned.
 fn deleted_paths(
     records: &HashMap<String, PackageRecord>,
     paths: &[PathBuf],
-    present: &HashSet<String>,
+    present_paths: &HashSet<String>,
 ) -> Vec<String> {
     let paths: Vec<_> = paths.iter().map(|path| stored_path(path)).collect();
     let is_below = |file: &Path| paths.iter().any(|path| file.starts_with(path));
     records
         .keys()
-        .filter(|file| is_below(Path::new(file)) && !present.contains(*file))
+        .filter(|file| is_below(Path::new(file)) && !present_paths.contains(*file))
         .cloned()
         .collect()
 }
 
-/// Collects the states of the files, by path. A file without a state is omitted.
-fn by_path(outcomes: Vec<ReadOutcome>) -> ScannedFiles {
+/// Collects the states of the packages, by path. A package without a state is omitted.
+fn files_by_path(outcomes: Vec<ReadOutcome>) -> ScannedFiles {
     let files = outcomes
         .into_iter()
         .filter_map(|outcome| Some((outcome.path, outcome.file?)));

@@ -20,13 +20,13 @@ use toolwit_sandbox::{Inspection, PackageContext, Plugin, Runtime};
 /// The state of a package when its files were last read.
 pub(crate) struct ScannedFile {
     pub(crate) package: Package,
-    /// The stamp of its files. `None` if the next scan must read the files again.
+    /// The stamp of the package's files. `None` if the next scan must read the files again.
     pub(crate) stamp: Option<String>,
     /// The hash of the package's content.
-    pub(crate) content: blake3::Hash,
-    /// Its tools, for the search index.
+    pub(crate) content_hash: blake3::Hash,
+    /// The package's tools, for the search index.
     pub(crate) tools: Arc<[IndexedTool]>,
-    /// The last discovery of its dynamic tools, if it failed.
+    /// The last discovery of the package's dynamic tools, if the discovery failed.
     pub(crate) failed_discovery: Option<FailedDiscovery>,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct FailedDiscovery {
 }
 
 impl ScannedFile {
-    /// Returns whether both have the same content. Their stamps can differ.
+    /// Returns whether both packages have the same content. Their stamps may differ.
     pub(super) fn has_same_content(&self, other: &Self) -> bool {
-        self.content == other.content
+        self.content_hash == other.content_hash
     }
 }
 
-/// The cached state of a file before it is read.
+/// The cached state of a package before its files are read.
 pub(super) enum CachedState {
     /// Not cached: this is the first scan of the process, and the store has no record.
     Uncached,
@@ -53,18 +53,18 @@ pub(super) enum CachedState {
     Record(Box<PackageRecord>),
     /// The state of the last scan in this process.
     Scanned(Arc<ScannedFile>),
-    /// Not cached: the last scan in this process did not find the file.
+    /// Not cached: the last scan in this process did not find the component file.
     NewFile,
 }
 
 /// The result of reading a package.
 pub(super) struct ReadOutcome {
     pub(super) path: PathBuf,
-    /// The file's state; `None` while a new file is incomplete.
+    /// The new state of the package. `None` while the component is a new file that may be incomplete.
     pub(super) file: Option<Arc<ScannedFile>>,
-    /// The record to write to the store, if the store has no equal one.
+    /// The record to write to the store. `None` if the store already has an equal record or the package cannot be used.
     pub(super) new_record: Option<PackageRecord>,
-    /// Whether another process may still be writing the file, so that it must be read again.
+    /// Whether another process may still be writing a file of the package, so that the package must be read again.
     pub(super) is_unsettled: bool,
 }
 
@@ -80,15 +80,20 @@ impl ReadOutcome {
 }
 
 /// Reads a package, or reuses its cached state if its files are unchanged. Blocks.
-pub(super) fn read(scan: &Scan, file: ComponentFile, cached: CachedState, terms: &mut TermExtractor) -> ReadOutcome {
+pub(super) fn read_package(
+    scan: &Scan,
+    component_file: ComponentFile,
+    cached: CachedState,
+    terms: &mut TermExtractor,
+) -> ReadOutcome {
     let ComponentFile {
         path,
         refusal,
         sidecars,
-    } = file;
+    } = component_file;
     let name = match refusal.map_or_else(|| name_of(&path), Err) {
         Ok(name) => name,
-        Err(error) => return broken_file(path, error, None, cached),
+        Err(error) => return broken_outcome(path, error, None, cached),
     };
     let stamp = stamp(&path, sidecars);
     if let Some(file) = unchanged_file(scan, &name, &path, stamp.as_ref(), &cached) {
@@ -99,25 +104,31 @@ pub(super) fn read(scan: &Scan, file: ComponentFile, cached: CachedState, terms:
             let inspection = with_stored_tools(&*scan.store, &name, inspection);
             let mut record = package_record(&name, &path, &inspection, manifest.as_ref(), terms);
             record.stamp = stamp.clone().unwrap_or_default();
-            let content = content_hash(&record);
-            record.content = content.to_string();
+            let content_hash = content_hash(&record);
+            record.content_hash = content_hash.to_string();
             let is_unsettled = stamp.is_none();
             let (package, failed_discovery) = match &cached {
-                // The plugin stays loaded, with its compiled code and its sessions.
-                CachedState::Scanned(file) if file.content == content => {
+                // The content is unchanged. The loaded plugin is reused, with its compiled code and its sessions.
+                CachedState::Scanned(file) if file.content_hash == content_hash => {
                     (file.package.clone(), file.failed_discovery.clone())
                 }
-                _ => (package(&scan.runtime, name, path.clone(), inspection, manifest), None),
+                _ => (
+                    new_package(&scan.runtime, name, path.clone(), inspection, manifest),
+                    None,
+                ),
             };
-            let reason = package.reason().cloned().or_else(|| package.discovery_error());
-            record.reason = reason.map(|reason| reason.message.clone());
-            let is_stored = matches!(&cached, CachedState::Record(stored) if **stored == record)
-                || matches!(&cached, CachedState::Scanned(file) if file.content == content && file.stamp == stamp);
+            let error = package.reason().cloned().or_else(|| package.discovery_error());
+            record.reason = error.map(|error| error.message.clone());
+            let is_stored = match &cached {
+                CachedState::Record(stored) => **stored == record,
+                CachedState::Scanned(file) => file.content_hash == content_hash && file.stamp == stamp,
+                CachedState::Uncached | CachedState::NewFile => false,
+            };
             let file = ScannedFile {
                 tools: indexed_tools(&record, package.manifest.as_deref(), scan.embedding_model.as_ref()),
                 package,
                 stamp,
-                content,
+                content_hash,
                 failed_discovery,
             };
             ReadOutcome {
@@ -127,11 +138,11 @@ pub(super) fn read(scan: &Scan, file: ComponentFile, cached: CachedState, terms:
                 is_unsettled,
             }
         }
-        Err(error) => broken_file(path, error, stamp, cached),
+        Err(error) => broken_outcome(path, error, stamp, cached),
     }
 }
 
-/// Returns the cached state of a package if its files have the cached stamp. `None` if they must be read.
+/// Returns the cached state of a package if its files have the cached stamp. `None` if the files must be read.
 fn unchanged_file(
     scan: &Scan,
     name: &str,
@@ -143,12 +154,12 @@ fn unchanged_file(
     match cached {
         CachedState::Scanned(file) if file.stamp.as_ref() == Some(stamp) => Some(file.clone()),
         CachedState::Record(record) if record.stamp == *stamp => {
-            let (package, content) = restore(&scan.runtime, name, path, record)?;
+            let (package, content_hash) = restore(&scan.runtime, name, path, record)?;
             Some(Arc::new(ScannedFile {
                 tools: indexed_tools(record, package.manifest.as_deref(), scan.embedding_model.as_ref()),
                 package,
                 stamp: Some(stamp.clone()),
-                content,
+                content_hash,
                 failed_discovery: None,
             }))
         }
@@ -157,20 +168,20 @@ fn unchanged_file(
 }
 
 /// Returns the outcome for a package that cannot be used. If its component was written so recently that it may be
-/// incomplete, the earlier state of this process remains, and a new file has no state.
-fn broken_file(path: PathBuf, error: Error, stamp: Option<String>, cached: CachedState) -> ReadOutcome {
+/// incomplete, the outcome has the state of the last scan in this process, or no state for a new file.
+fn broken_outcome(path: PathBuf, error: Error, stamp: Option<String>, cached: CachedState) -> ReadOutcome {
     let is_unsettled = may_be_incomplete(&path);
     let file = match cached {
         CachedState::Scanned(file) if is_unsettled => Some(file),
         CachedState::NewFile if is_unsettled => None,
         _ => {
-            let content = blake3::hash(format!("{} {} {}", error.kind, error.phase, error.message).as_bytes());
-            // A file that could not be read may become readable without a change of its stamp.
+            let content_hash = blake3::hash(format!("{} {} {}", error.kind, error.phase, error.message).as_bytes());
+            // A file that could not be read may become readable without a change of its stamp: read it in each scan.
             let stamp = stamp.filter(|_| error.kind != ErrorKind::Io);
             Some(Arc::new(ScannedFile {
                 package: Package::broken(&path, error),
                 stamp,
-                content,
+                content_hash,
                 tools: Arc::from([]),
                 failed_discovery: None,
             }))
@@ -184,7 +195,8 @@ fn broken_file(path: PathBuf, error: Error, stamp: Option<String>, cached: Cache
     }
 }
 
-/// Adds the dynamic tools that the store has for this plugin and digest, if the inspection lacks its dynamic tools.
+/// Adds the dynamic tools that the store has for this plugin and digest, if the dynamic tools in the inspection are not
+/// discovered yet.
 fn with_stored_tools(store: &dyn Store, plugin: &str, inspection: Inspection) -> Inspection {
     if !inspection.dynamic_tools_state().is_undiscovered() {
         return inspection;
@@ -202,13 +214,13 @@ pub(crate) fn downloaded_package(runtime: &Arc<Runtime>, name: &str, path: PathB
         adjacent_wit: None,
     };
     match inspect_component(component, context, None) {
-        Ok((inspection, manifest)) => package(runtime, name.to_owned(), path, inspection, manifest),
+        Ok((inspection, manifest)) => new_package(runtime, name.to_owned(), path, inspection, manifest),
         Err(error) => Package::broken(&path, error),
     }
 }
 
-/// Creates the package of an inspected component. It is broken if the plugin cannot be loaded.
-fn package(
+/// Creates the package of an inspected component. The package is broken if the plugin cannot be loaded.
+fn new_package(
     runtime: &Arc<Runtime>,
     name: String,
     path: PathBuf,

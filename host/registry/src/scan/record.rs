@@ -58,11 +58,11 @@ fn method_records(
     manifest: Option<&Manifest>,
     terms: &mut TermExtractor,
 ) -> Vec<MethodRecord> {
-    let reachable = inspection
+    let reachable_entities = inspection
         .entities
         .iter()
         .filter(|entity| !entity.entry_tools.is_empty());
-    let methods = reachable.flat_map(|entity| entity.methods.iter().map(move |method| (entity, method)));
+    let methods = reachable_entities.flat_map(|entity| entity.methods.iter().map(move |method| (entity, method)));
     let record = |(entity, method): (&EntityType, &ToolDefinition)| MethodRecord {
         id: method.id.to_string(),
         name: method.name().to_owned(),
@@ -73,17 +73,17 @@ fn method_records(
     methods.map(record).collect()
 }
 
-/// Restores a package and its content hash from its record. `None` if the record is damaged or the package must be read
-/// again. The inspection is parsed when it is first used.
+/// Restores a package from its record, and returns it with its content hash. `None` if the package must be read again, for
+/// example because the record is damaged. The inspection is parsed when it is first used.
 pub(super) fn restore(
     runtime: &Arc<Runtime>,
     name: &str,
     path: &Path,
     record: &PackageRecord,
 ) -> Option<(Package, blake3::Hash)> {
-    let content = content_hash(record);
-    // A broken package is read again: the limits may have changed, or the store may have its dynamic tools.
-    if record.reason.is_some() || content.to_string() != record.content {
+    let content_hash = content_hash(record);
+    // A package with an error is read again: the limits may have changed, or the store may now have its dynamic tools.
+    if record.reason.is_some() || content_hash.to_string() != record.content_hash {
         return None;
     }
     let manifest: Option<Manifest> = match &record.manifest {
@@ -92,7 +92,7 @@ pub(super) fn restore(
     };
     let annotations = manifest.as_ref().map(Manifest::annotations).unwrap_or_default();
     let inspection = CachedInspection::new(record.digest.as_str(), record.tools.len(), record.inspection.as_str());
-    // If the runtime does not support the WASI version of the component, reading the package again reports the error.
+    // If the runtime does not support the WASI version of the component, the package is read again to report the error.
     if !inspection.is_loadable(runtime.wasi_versions()) {
         return None;
     }
@@ -104,7 +104,7 @@ pub(super) fn restore(
         status: PackageStatus::Ready(plugin),
         discovery_failure: None,
     };
-    Some((package, content))
+    Some((package, content_hash))
 }
 
 /// Converts the tools and methods of a record for the search index, with embeddings if there is an embedding model.
@@ -143,6 +143,7 @@ pub(crate) fn content_hash(record: &PackageRecord) -> blake3::Hash {
     let manifest = record.manifest.as_deref().unwrap_or_default();
     let mut hasher = blake3::Hasher::new();
     for text in [&record.name, &record.inspection, manifest] {
+        // The length separates the texts.
         hasher
             .update(&(text.len() as u64).to_le_bytes())
             .update(text.as_bytes());

@@ -16,12 +16,12 @@ pub(crate) fn tool_document(tool: &ToolDefinition, manifest: Option<&Manifest>) 
     let mut document = Document::of_definition(tool);
     if let Some(manifest) = manifest {
         let settings = manifest.tool(tool.id.as_str(), tool.name());
-        let lists = [
+        let tag_lists = [
             Some(&manifest.tags),
             Some(&manifest.frameworks),
             settings.map(|settings| &settings.tags),
         ];
-        document.tags = lists
+        document.tags = tag_lists
             .into_iter()
             .flatten()
             .flatten()
@@ -51,9 +51,9 @@ pub(super) fn usage_text(manifest: &Manifest, id: &str, name: &str) -> String {
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Rates the description of a tool in percent: 40 for a long text, 30 if all parameters are described, 20 for a rich
+/// Rates the description of a tool in percent: 40 for a long description, 30 if all parameters are described, 20 for a rich
 /// manifest, and up to 10 for the quality that the author declares.
-pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier, declared: Option<u8>) -> u8 {
+pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier, declared_quality: Option<u8>) -> u8 {
     let is_description_long = tool.description.chars().nth(LONG_DESCRIPTION_CHARS).is_some();
     let properties = tool.input_schema["properties"].as_object();
     let are_all_described = |properties: &serde_json::Map<String, Value>| {
@@ -68,10 +68,10 @@ pub(crate) fn quality_percent(tool: &ToolDefinition, tier: Tier, declared: Optio
     .into_iter()
     .filter_map(|(is_met, percent)| is_met.then_some(percent))
     .sum::<u8>()
-        + declared.unwrap_or(0).min(100) / 10
+        + declared_quality.unwrap_or(0).min(100) / 10
 }
 
-/// Returns the declared signals of a tool with its recorded health and uses.
+/// Combines the declared ranking signals of a tool with its recorded health and uses.
 pub(crate) fn ranking_signals(declared: RankingSignals, health: &ToolHealth, now_ms: u64) -> RankingSignals {
     let health_signal = match current_state(health, now_ms) {
         HealthState::Healthy => HealthSignal::Healthy,

@@ -2,20 +2,22 @@
 
 use super::StoreError;
 
-/// Stores the dynamic tools of plugins, by plugin name and component digest. The name is part of the key, because under
-/// another name, a component may have other grants and list other tools.
+/// Storage of the dynamic tools of plugins, by plugin name and component digest. The name is part of the key, because the
+/// same component may have other grants under another name, and therefore list other tools.
 ///
 /// A change of grants or settings does not invalidate the stored tools; see
 /// [`LiveRegistry::discover_dynamic_tools`](crate::LiveRegistry::discover_dynamic_tools).
 pub trait DynamicToolsStore: Send + Sync {
-    /// Returns the stored tools of a plugin, in the format of the sandbox, or `None` if none were stored.
+    /// Returns the stored tools of a plugin, as JSON for
+    /// [`Inspection::with_discovered_tools`](toolwit_sandbox::Inspection::with_discovered_tools). `None` if no tools are
+    /// stored.
     ///
     /// # Errors
     /// If the store cannot be read.
     fn dynamic_tools(&self, plugin: &str, digest: &str) -> Result<Option<String>, StoreError>;
 
     /// Replaces the stored tools of these plugins in one transaction.
-    /// [`Store::update_packages`](super::Store::update_packages) deletes those that do not belong to a package.
+    /// [`Store::update_packages`](super::Store::update_packages) deletes tools that do not belong to a stored package.
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -27,8 +29,8 @@ pub trait DynamicToolsStore: Send + Sync {
 pub struct DynamicToolsRecord {
     /// The plugin's name.
     pub plugin: String,
-    /// SHA-256 of its component, in hex.
+    /// SHA-256 of the plugin's component, in hex.
     pub digest: String,
-    /// The tools, in the format of the sandbox.
+    /// The tools, as JSON from [`Inspection::discovered_tools`](toolwit_sandbox::Inspection::discovered_tools).
     pub tools: String,
 }

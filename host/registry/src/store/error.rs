@@ -12,7 +12,7 @@ pub enum StoreError {
         /// The newest version that this program supports.
         supported: i64,
     },
-    /// The file belongs to another program. It was not changed.
+    /// The file is not a Toolwit store. It was not changed.
     #[error("it is not a Toolwit store; it was not changed")]
     Foreign,
     /// The store's file or its directory could not be created, or a damaged store could not be renamed.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::record::{CallRecord, HealthState, PackageRecord, ToolHealth, ToolKey};
 use super::{DynamicToolsRecord, DynamicToolsStore, Store, StoreError, StoredTool, ToolOrder, ToolQuery};
 
-/// A store in memory, which lasts as long as the process.
+/// A store in memory. Its content is lost when it is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     content: Mutex<StoreContent>,
@@ -14,7 +14,7 @@ pub struct MemoryStore {
 
 #[derive(Debug, Default)]
 struct StoreContent {
-    /// By path.
+    /// By the path of the component.
     packages: BTreeMap<String, PackageRecord>,
     health: BTreeMap<ToolKey, ToolHealth>,
     /// By plugin name and component digest.
@@ -60,10 +60,12 @@ fn has_tool(package: &PackageRecord, tool: &ToolKey) -> bool {
 
 /// Returns the position of a tool's health in [`ToolOrder::Health`].
 fn health_rank(health: &ToolHealth) -> u8 {
-    match health.execution {
-        _ if health.is_broken() => 0,
-        HealthState::Broken | HealthState::Healthy => 1,
-        HealthState::Unknown => 2,
+    if health.is_broken() {
+        0
+    } else if health.execution == HealthState::Healthy {
+        1
+    } else {
+        2
     }
 }
 

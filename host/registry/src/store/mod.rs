@@ -1,9 +1,9 @@
-//! The metadata database: packages and their tools, tool health, and discovered dynamic tools. In SQLite, also the
-//! values that plugins store.
+//! The metadata database: packages and their tools, tool health, and discovered dynamic tools. A [`SqliteStore`] also has
+//! the values that plugins store.
 //!
 //! Package metadata is a cache: after the loss of a store, the metadata is read from the plugin directories again. A
-//! [`MemoryStore`] lasts as long as the process; a [`SqliteStore`] (feature `sqlite`) is a file that several processes
-//! share. All calls block; do not make them on async worker threads.
+//! [`MemoryStore`] loses its content when it is dropped; a [`SqliteStore`] (feature `sqlite`) is a file that several
+//! processes can share. All calls block; do not make them on async worker threads.
 
 mod dynamic_tools;
 mod error;
@@ -29,14 +29,14 @@ use std::collections::BTreeMap;
 
 /// A database of package metadata and tool health.
 pub trait Store: DynamicToolsStore {
-    /// Returns all packages with their tools, by path.
+    /// Returns all packages with their tools, sorted by path.
     ///
     /// # Errors
     /// If the store cannot be read.
     fn packages(&self) -> Result<Vec<PackageRecord>, StoreError>;
 
-    /// Inserts or replaces the packages `changed`, by their paths, and deletes those at the paths `deleted`, in one
-    /// transaction.
+    /// Deletes the packages at the paths `deleted`, and inserts the packages `changed`, in one transaction. A package
+    /// replaces the stored package with the same path.
     ///
     /// A tool's health is deleted when the bytes of its component change. Discovered dynamic tools that do not belong
     /// to a stored package are deleted.
@@ -45,7 +45,7 @@ pub trait Store: DynamicToolsStore {
     /// If the store cannot be written.
     fn update_packages(&self, changed: &[PackageRecord], deleted: &[String]) -> Result<(), StoreError>;
 
-    /// Returns the health and the uses of all tools with a recorded call.
+    /// Returns the health and the uses of all tools with a recorded check or use.
     ///
     /// # Errors
     /// If the store cannot be read.

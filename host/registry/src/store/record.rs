@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 /// Stored metadata of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageRecord {
-    /// The absolute path of its component, which identifies the package.
+    /// The absolute path of the package's component. It identifies the package.
     pub path: String,
-    /// Times, sizes and inodes of its files when they were read, and the version of the inspection format. If the stamp
-    /// is empty or differs from the stamp of the files, the files must be read again.
+    /// Modification times, sizes and inodes of the package's files when they were read, and the version of the inspection
+    /// format. If the stamp is empty or differs from the stamp of the files, the files must be read again.
     pub stamp: String,
     /// Its name.
     pub name: String,
@@ -20,13 +20,15 @@ pub struct PackageRecord {
     pub category: Option<String>,
     /// The completeness of its manifest: `minimal` or `rich`.
     pub tier: String,
-    /// The inspection of its component, in the format of the sandbox.
+    /// The inspection of its component, from
+    /// [`Inspection::to_cache_text`](toolwit_sandbox::Inspection::to_cache_text).
     pub inspection: String,
-    /// A hash of name, inspection and manifest, which detects a damaged record.
-    pub content: String,
+    /// The hash of `name`, `inspection` and `manifest` when the record was created. If they now have another hash, the
+    /// record is damaged.
+    pub content_hash: String,
     /// Its manifest, as JSON.
     pub manifest: Option<String>,
-    /// The reason why it is broken, or why its dynamic tools are missing.
+    /// The reason why the package is broken, or why its dynamic tools are missing.
     pub reason: Option<String>,
     /// Its tools.
     pub tools: Vec<ToolRecord>,
@@ -41,7 +43,7 @@ pub struct ToolRecord {
     pub id: String,
     /// Its preferred name for models.
     pub name: String,
-    /// The export: the id without the plugin's name.
+    /// The export that the tool calls: the id without the plugin's name.
     pub export: String,
     /// Its description.
     pub description: String,
@@ -51,7 +53,7 @@ pub struct ToolRecord {
     pub terms: String,
 }
 
-/// Stored metadata of an entity method. A search finds it through its entry tools.
+/// Stored metadata of an entity method. A search that matches the method returns one of its entry tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodRecord {
     /// The method's id, which all instances share.
@@ -62,11 +64,11 @@ pub struct MethodRecord {
     pub description: String,
     /// Its search terms, in the format of [`Terms::text`](crate::Terms::text).
     pub terms: String,
-    /// The ids of its entry tools, which return the entity.
+    /// The ids of its entry tools: the tools that return the entity.
     pub entry_tools: Vec<String>,
 }
 
-/// The key of a tool's health. It contains the digest, because another component may have tools with the same ids.
+/// The key of a tool's health. The digest is part of the key, because another component may have a tool with the same id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolKey {
     /// SHA-256 of the component, in hex.
@@ -90,10 +92,10 @@ impl ToolKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HealthState {
-    /// It was never checked, or too long ago.
+    /// It was not checked, or the last check was too long ago.
     #[default]
     Unknown,
-    /// It worked.
+    /// It succeeded.
     Healthy,
     /// It failed.
     Broken,
@@ -114,7 +116,7 @@ pub struct ToolHealth {
     pub uses: u64,
 }
 
-/// The stage of a call that a check is about.
+/// The stage of a call that a check examines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckStage {
     /// Loading the component.
@@ -126,13 +128,13 @@ pub enum CheckStage {
 /// The outcome of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutcome {
-    /// It worked.
+    /// It succeeded.
     Success,
     /// It failed, with this message.
     Failure(String),
 }
 
-/// The uses and the check of one or several calls, to be recorded.
+/// The uses and the last check of one or several calls, for [`ToolHealth::record`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallRecord {
     /// The number of calls that returned a result, errors of the tool included.
@@ -156,8 +158,8 @@ impl CallRecord {
 }
 
 impl ToolHealth {
-    /// Records calls. A success of a stage clears an earlier failure of this stage; a success of the execution implies
-    /// that the component loads. Calls without a check only add uses.
+    /// Records calls. A success of a stage clears an earlier failure of this stage. A success of the execution also clears a
+    /// failure of the import, because the component must have been loaded. Calls without a check only add uses.
     pub fn record(&mut self, calls: &CallRecord) {
         self.uses = self.uses.saturating_add(calls.uses);
         let Some((stage, outcome)) = &calls.check else { return };

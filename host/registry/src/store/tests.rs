@@ -49,7 +49,7 @@ fn tools_are_deleted_with_their_package(store: &dyn Store) {
     assert_eq!(
         store.packages().unwrap().len(),
         2,
-        "one package per path, one tool per export"
+        "a package replaces the package with the same path"
     );
     store
         .record_calls(
@@ -61,7 +61,7 @@ fn tools_are_deleted_with_their_package(store: &dyn Store) {
     assert_eq!(store.packages().unwrap(), [first]);
     assert!(
         store.health().unwrap().is_empty(),
-        "a package is deleted with its tools"
+        "the health of a tool is deleted with its package"
     );
 }
 
@@ -81,7 +81,7 @@ fn uses_are_counted_without_a_check(store: &dyn Store) {
 }
 
 // accept: 122, accept: 136
-fn success_clears_a_failure_and_other_bytes_have_no_health(store: &dyn Store) {
+fn success_clears_a_failure_and_a_changed_component_has_no_health(store: &dyn Store) {
     store
         .update_packages(&[package("/a.wasm", "d1", &["add"])], &[])
         .unwrap();
@@ -104,7 +104,7 @@ fn success_clears_a_failure_and_other_bytes_have_no_health(store: &dyn Store) {
         .unwrap();
     assert!(
         store.health().unwrap()[&key("d1", "p#add")].is_broken(),
-        "the same bytes keep their health"
+        "a package with the same component keeps its health"
     );
 
     store
@@ -152,7 +152,7 @@ fn values_are_separated_by_plugin_and_bucket_and_limited(values: &dyn KeyValueSt
     let result = values.set("one", "b", "", b"", 130);
     assert!(
         matches!(result, Err(KeyValueError::Full { .. })),
-        "an entry takes more space than its key and its value"
+        "an entry counts more bytes than its key and its value"
     );
     assert_eq!(
         values.get("one", "b", "large").unwrap(),
@@ -209,7 +209,7 @@ fn dynamic_tools_belong_to_a_plugin_name_and_digest(store: &dyn Store) {
 #[test]
 fn memory_store_meets_the_contract() {
     tools_are_deleted_with_their_package(&MemoryStore::new());
-    success_clears_a_failure_and_other_bytes_have_no_health(&MemoryStore::new());
+    success_clears_a_failure_and_a_changed_component_has_no_health(&MemoryStore::new());
     uses_are_counted_without_a_check(&MemoryStore::new());
     dynamic_tools_belong_to_a_plugin_name_and_digest(&MemoryStore::new());
 }
@@ -224,7 +224,7 @@ mod sqlite {
     #[test]
     fn sqlite_store_meets_the_contract() {
         tools_are_deleted_with_their_package(&SqliteStore::in_memory().unwrap());
-        success_clears_a_failure_and_other_bytes_have_no_health(&SqliteStore::in_memory().unwrap());
+        success_clears_a_failure_and_a_changed_component_has_no_health(&SqliteStore::in_memory().unwrap());
         uses_are_counted_without_a_check(&SqliteStore::in_memory().unwrap());
         values_are_separated_by_plugin_and_bucket_and_limited(&SqliteStore::in_memory().unwrap());
         dynamic_tools_belong_to_a_plugin_name_and_digest(&SqliteStore::in_memory().unwrap());
@@ -235,28 +235,33 @@ mod sqlite {
         for version in [1, 2] {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("store.db");
-            let old = rusqlite::Connection::open(&path).unwrap();
-            old.execute_batch(include_str!("sqlite/schema.sql")).unwrap();
+            let old_database = rusqlite::Connection::open(&path).unwrap();
+            old_database.execute_batch(include_str!("sqlite/schema.sql")).unwrap();
             if version == 2 {
-                old.execute_batch(include_str!("sqlite/dynamic_tools.sql")).unwrap();
-                old.execute_batch("INSERT INTO told_tools VALUES ('q', 'd', 'old')")
+                old_database
+                    .execute_batch(include_str!("sqlite/dynamic_tools.sql"))
+                    .unwrap();
+                old_database
+                    .execute_batch("INSERT INTO told_tools VALUES ('q', 'd', 'old')")
                     .unwrap();
             }
-            old.pragma_update(None, "user_version", version).unwrap();
-            old.execute_batch("INSERT INTO key_values VALUES ('plugin', '6:bucket/key', x'01')")
+            old_database.pragma_update(None, "user_version", version).unwrap();
+            old_database
+                .execute_batch("INSERT INTO key_values VALUES ('plugin', '6:bucket/key', x'01')")
                 .unwrap();
-            old.execute_batch(
-                "INSERT INTO packages (path, stamp, name, digest, tier, inspection, content)
+            old_database
+                .execute_batch(
+                    "INSERT INTO packages (path, stamp, name, digest, tier, inspection, content)
                  VALUES ('/old.wasm', '1', 'old', 'd0', 'minimal', '{}', 'hash')",
-            )
-            .unwrap();
-            drop(old);
+                )
+                .unwrap();
+            drop(old_database);
             let store = SqliteStore::open(&path).unwrap();
             assert_eq!(store.get("plugin", "bucket", "key").unwrap(), Some(vec![1]));
             let packages = store.packages().unwrap();
             assert_eq!(
-                packages[0].content, "",
-                "the package is read from its files again, because the record has no methods"
+                packages[0].content_hash, "",
+                "a record without methods has an empty hash, so that the package is read from its files again"
             );
             let tools = store.dynamic_tools("q", "d").unwrap();
             assert_eq!(tools.as_deref(), (version == 2).then_some("old"), "version {version}");
@@ -289,21 +294,21 @@ mod sqlite {
     fn only_the_owner_can_read_a_store() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
-        let mode = |name: &str| {
+        let mode_of = |name: &str| {
             let metadata = std::fs::metadata(directory.path().join(name)).unwrap();
             metadata.permissions().mode() & 0o777
         };
         let files = ["store.db", "store.db-wal", "store.db-shm"];
         let path = directory.path().join(files[0]);
         let store = SqliteStore::open(&path).unwrap();
-        assert_eq!(files.map(mode), [0o600; 3]);
-        // The permissions of a store that an earlier version created.
+        assert_eq!(files.map(mode_of), [0o600; 3]);
+        // An earlier version of the program created stores with these permissions.
         for file in files {
             std::fs::set_permissions(directory.path().join(file), std::fs::Permissions::from_mode(0o644)).unwrap();
         }
-        let other = SqliteStore::open(&path).unwrap();
-        assert_eq!(files.map(mode), [0o600; 3]);
-        drop((store, other));
+        let second_store = SqliteStore::open(&path).unwrap();
+        assert_eq!(files.map(mode_of), [0o600; 3]);
+        drop((store, second_store));
     }
 
     #[test]
@@ -332,20 +337,20 @@ mod sqlite {
     #[test]
     fn foreign_file_is_refused_and_not_changed() {
         let directory = tempfile::tempdir().unwrap();
-        let text = directory.path().join("notes.txt");
+        let text_path = directory.path().join("notes.txt");
         let notes = b"these are notes, and longer than the header of a database would be: ".repeat(99);
-        std::fs::write(&text, &notes).unwrap();
-        let other = directory.path().join("other.db");
-        let database = rusqlite::Connection::open(&other).unwrap();
+        std::fs::write(&text_path, &notes).unwrap();
+        let database_path = directory.path().join("other.db");
+        let database = rusqlite::Connection::open(&database_path).unwrap();
         database.execute_batch("CREATE TABLE packages (name TEXT)").unwrap();
         drop(database);
-        let before = std::fs::read(&other).unwrap();
-        for path in [&text, &other] {
+        let database_bytes = std::fs::read(&database_path).unwrap();
+        for path in [&text_path, &database_path] {
             let error = SqliteStore::open(path).unwrap_err();
             assert!(matches!(error, StoreError::Foreign), "{error}");
         }
-        assert_eq!(std::fs::read(&text).unwrap(), notes);
-        assert_eq!(std::fs::read(&other).unwrap(), before);
+        assert_eq!(std::fs::read(&text_path).unwrap(), notes);
+        assert_eq!(std::fs::read(&database_path).unwrap(), database_bytes);
         assert_eq!(
             std::fs::read_dir(directory.path()).unwrap().count(),
             2,

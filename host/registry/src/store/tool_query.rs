@@ -10,7 +10,7 @@ use super::record::ToolHealth;
 pub struct ToolQuery {
     /// The order of the tools.
     pub order: ToolOrder,
-    /// The category of the tools' packages; `None` for all tools.
+    /// The category of the tools' packages. `None` selects all tools.
     pub category: Option<String>,
 }
 
@@ -29,7 +29,7 @@ impl ToolQuery {
     }
 }
 
-/// The order of tools. Tools with the same rank are in the order of their ids.
+/// The order of tools. Tools that are equal in this order are sorted by id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolOrder {
@@ -38,8 +38,8 @@ pub enum ToolOrder {
     Uses,
     /// The tools with the best quality first; see [`StoredTool::quality_percent`].
     Quality,
-    /// Broken tools first: their component did not load, or their last call failed. Then those whose last call
-    /// succeeded, then those without a checked call.
+    /// Broken tools first: their component did not load, or their last checked call failed. Then tools whose last checked
+    /// call succeeded, then tools without a checked call.
     Health,
 }
 
@@ -68,13 +68,13 @@ mod tests {
     use super::*;
 
     fn tools_are_queried_by_use_quality_health_and_category(store: &dyn Store) {
-        let mut data = package("/a.wasm", "d1", &["add", "sub", "mul"]);
-        data.category = Some("data".to_owned());
-        for (tool, quality) in data.tools.iter_mut().zip([10, 90, 50]) {
+        let mut data_package = package("/a.wasm", "d1", &["add", "sub", "mul"]);
+        data_package.category = Some("data".to_owned());
+        for (tool, quality) in data_package.tools.iter_mut().zip([10, 90, 50]) {
             tool.quality_percent = quality;
         }
         store
-            .update_packages(&[data, package("/b.wasm", "d2", &["zip"])], &[])
+            .update_packages(&[data_package, package("/b.wasm", "d2", &["zip"])], &[])
             .unwrap();
         let failed = CheckOutcome::Failure("it trapped".to_owned());
         for (tool, uses, outcome) in [

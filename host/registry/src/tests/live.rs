@@ -5,6 +5,7 @@ use super::*;
 
 use toolwit_core::{Arguments, Tool, ToolContext};
 
+/// The age of a file that may still be changing.
 const JUST_NOW: Duration = Duration::ZERO;
 
 async fn open_live(directory: &Path) -> LiveRegistry {
@@ -66,7 +67,7 @@ async fn incomplete_file_is_ignored_until_it_is_valid() {
     assert!(!is_changed(&live).await);
     assert!(
         live.current().packages()[0].reason().is_none(),
-        "the earlier state stays while the file is written"
+        "the package stays usable while its file is written"
     );
 
     write_aged(&path, half, LONG_AGO);
@@ -88,7 +89,7 @@ async fn each_change_is_one_notification_and_earlier_tools_keep_their_version() 
     let path = directory.path().join("oracle.wasm");
     write_aged(&path, &answering_component(1), LONG_AGO);
     let live = open_live(directory.path()).await;
-    let mut events = live.changes();
+    let mut changes = live.changes();
     let scope = Scope::new();
     let old_tool = live.current().tool("oracle#answer", &scope).unwrap();
     let plugin = live.current().plugin_of("oracle#answer").unwrap().clone();
@@ -101,16 +102,16 @@ async fn each_change_is_one_notification_and_earlier_tools_keep_their_version() 
         !is_changed(&live).await,
         "a new file with the same bytes is not a change"
     );
-    assert!(!events.has_changed().unwrap());
+    assert!(!changes.has_changed().unwrap());
     assert!(
         Arc::ptr_eq(&plugin, live.current().plugin_of("oracle#answer").unwrap()),
-        "the plugin stays loaded, with its code and sessions"
+        "the plugin stays loaded, with its code and its sessions"
     );
 
     replace(&path, &answering_component(2), JUST_NOW);
     assert!(is_changed(&live).await && !is_changed(&live).await, "one notification");
-    events.changed().await.unwrap();
-    assert!(!events.has_changed().unwrap());
+    changes.changed().await.unwrap();
+    assert!(!changes.has_changed().unwrap());
     let new_tool = live.current().tool("oracle#answer", &scope).unwrap();
     assert_eq!(
         (call(&old_tool).await, call(&new_tool).await),
@@ -203,7 +204,7 @@ async fn changes_are_detected_with_events_and_by_polling() {
         let live = open_live(&plugins).await;
         let poll_every = match events {
             WatchEvents::Off => Duration::from_millis(5),
-            // Long enough that events arrive first. Only a directory that is created again needs polling.
+            // This is long enough that events arrive first. Only a directory that is created again needs polling.
             _ => Duration::from_millis(500),
         };
         let options = WatchOptions {
@@ -300,13 +301,10 @@ async fn only_changed_packages_are_embedded_again() {
                 .unwrap()
         }
     };
-    let live_ids = |live: &LiveRegistry| {
-        let hits = live.current().search(&Query::new("total"), |_| true);
-        hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>()
-    };
+    let ids_for_total = |live: &LiveRegistry| search_ids(&live.current(), "total");
     let model = CountingModel::default();
     let live = open(model.clone()).await;
-    assert_eq!(live_ids(&live), ["a#sum"]);
+    assert_eq!(ids_for_total(&live), ["a#sum"]);
     let take_embedded_count = || model.0.swap(0, Ordering::Relaxed);
     let count_at_start = take_embedded_count();
     assert!(!is_changed(&live).await);
@@ -318,11 +316,11 @@ async fn only_changed_packages_are_embedded_again() {
         0 < count_after_change && count_after_change < count_at_start,
         "{count_after_change} of {count_at_start}"
     );
-    assert_eq!(live_ids(&live), ["a#sum", "b#sum-up"]);
+    assert_eq!(ids_for_total(&live), ["a#sum", "b#sum-up"]);
     let restarted = open(CountingModel::default()).await;
     assert_eq!(
-        live_ids(&restarted),
+        ids_for_total(&restarted),
         ["a#sum", "b#sum-up"],
-        "the vectors come from the store"
+        "packages that are restored from the store are embedded, too"
     );
 }

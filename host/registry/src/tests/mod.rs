@@ -40,13 +40,14 @@ fn write_aged(path: &Path, bytes: &[u8], age: Duration) {
     file.set_modified(SystemTime::now() - age).unwrap();
 }
 
+/// The age of a file that is no longer changing.
 const LONG_AGO: Duration = Duration::from_secs(3_600);
 
-/// A store that counts the records written to it.
+/// A store that counts the package records that are written or deleted.
 #[derive(Default)]
 struct CountingStore {
     store: MemoryStore,
-    record_count: AtomicUsize,
+    update_count: AtomicUsize,
 }
 
 impl Store for CountingStore {
@@ -54,10 +55,10 @@ impl Store for CountingStore {
         self.store.packages()
     }
 
-    fn update_packages(&self, changed: &[PackageRecord], gone: &[String]) -> Result<(), StoreError> {
-        self.record_count
-            .fetch_add(changed.len() + gone.len(), Ordering::Relaxed);
-        self.store.update_packages(changed, gone)
+    fn update_packages(&self, changed: &[PackageRecord], deleted: &[String]) -> Result<(), StoreError> {
+        self.update_count
+            .fetch_add(changed.len() + deleted.len(), Ordering::Relaxed);
+        self.store.update_packages(changed, deleted)
     }
 
     fn health(&self) -> Result<std::collections::BTreeMap<ToolKey, ToolHealth>, StoreError> {
@@ -109,28 +110,29 @@ async fn second_scan_takes_unchanged_packages_from_the_store() {
             .await
             .unwrap()
     };
-    let writes = || store.record_count.swap(0, Ordering::Relaxed);
+    let take_update_count = || store.update_count.swap(0, Ordering::Relaxed);
 
     assert_eq!(search_ids(&scan().await, "scraping pages"), ["two#scrape-page"]);
-    assert_eq!(writes(), 2);
-    // Replaces the component by zeros of the same length and time: a scan that reads it would fail.
+    assert_eq!(take_update_count(), 2);
+    // Replaces the component by zeros of the same length and with the same modification time. A scan that reads the zeros
+    // marks the package as broken.
     let length = fs::metadata(path_of("two.wasm")).unwrap().len();
     let modified = fs::metadata(path_of("two.wasm")).unwrap().modified().unwrap();
     let file = fs::File::options().write(true).open(path_of("two.wasm")).unwrap();
     std::io::Write::write_all(&mut &file, &vec![0; usize::try_from(length).unwrap()]).unwrap();
     file.set_modified(modified).unwrap();
     assert_eq!(search_ids(&scan().await, "scraping pages"), ["two#scrape-page"]);
-    assert_eq!(writes(), 0);
+    assert_eq!(take_update_count(), 0);
 
     write_aged(&path_of("two.wasm"), &component("send-email"), LONG_AGO / 2);
     let registry = scan().await;
     assert_eq!(search_ids(&registry, "send an email"), ["two#send-email"]);
     assert_eq!(search_ids(&registry, "scraping pages"), [""; 0]);
-    assert_eq!(writes(), 1);
+    assert_eq!(take_update_count(), 1);
 
     fs::remove_file(path_of("one.wasm")).unwrap();
     assert_eq!(scan().await.packages().len(), 1);
-    assert_eq!((writes(), store.packages().unwrap().len()), (1, 1));
+    assert_eq!((take_update_count(), store.packages().unwrap().len()), (1, 1));
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use toolwit_core::file::replace_file;
 use toolwit_core::limits::{ByteCount, TOKENIZER_BYTES_MAX, VECTORS_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The name of the file of vectors in a [`VectorDirectory`].
+/// The name of the vectors file in a [`VectorDirectory`].
 const VECTORS_NAME: &str = "vectors.safetensors";
 
 /// The name of the tokenizer file in a [`VectorDirectory`].
@@ -23,10 +23,10 @@ const DEPTH_MAX: usize = 4;
 /// Maximum number of files in the searched directories.
 const FILES_MAX: usize = 10_000;
 
-/// Maximum length of a reason in an error, in characters. A reason can quote the file.
+/// Maximum length of the reason in an error message, in characters. A reason can quote text of the file.
 const REASON_CHARS_MAX: usize = 240;
 
-/// The suggestion of errors about files that are missing or not usable.
+/// The suggestion in errors about missing or unusable files.
 const SUGGESTION: &str = "use the two files of the Python package wordllama, or its unpacked directory: \
                           `pip install --no-deps --target DIR wordllama`";
 
@@ -35,13 +35,15 @@ const SUGGESTION: &str = "use the two files of the Python package wordllama, or 
 pub struct VectorFiles {
     /// The vectors, in the safetensors format.
     pub vectors: PathBuf,
-    /// The tokenizer that numbers the vectors, in the JSON format of Hugging Face.
+    /// The tokenizer, in the JSON format of Hugging Face. Its vocabulary assigns a vector to each word or piece of a word.
     pub tokenizer: PathBuf,
 }
 
 impl VectorFiles {
-    /// Finds the two files among the paths, and in the directories among them. The name of the vectors ends in `.safetensors`,
-    /// and the name of the tokenizer in `.json`. In a directory, the name of the tokenizer must also contain `tokenizer`.
+    /// Finds the two files. Each path is a file or a directory; directories are searched.
+    ///
+    /// The name of the vectors file must end in `.safetensors`, and the name of the tokenizer file in `.json`. If the tokenizer
+    /// file is found in a directory, its name must also contain `tokenizer`.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if a file is missing or not unique, or if a path is an archive; [`ErrorKind::Io`] if a
@@ -68,39 +70,39 @@ impl VectorFiles {
             vectors: only_match(&candidates, "`.safetensors` file", |path| {
                 has_extension(path, "safetensors")
             })?,
-            tokenizer: only_match(&candidates, "`tokenizer….json`", is_tokenizer)?,
+            tokenizer: only_match(&candidates, "`tokenizer….json` file", is_tokenizer)?,
         })
     }
 
     /// Reads and validates the files.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if a file cannot be read, [`ErrorKind::Configuration`] if it is not a regular file, too large or
-    /// invalid. Both name the file.
+    /// [`ErrorKind::Io`] if a file cannot be read, [`ErrorKind::Configuration`] if a file is not a regular file, is too
+    /// large, or is invalid. Both errors name the file.
     pub fn read(&self) -> Result<WordVectors, Error> {
         let (vectors, _) = self.read_with_tokenizer()?;
         Ok(vectors)
     }
 
-    /// Reads and validates the files. Returns the vectors and the content of the tokenizer's file.
+    /// Reads and validates the files. Returns the vectors and the content of the tokenizer file.
     fn read_with_tokenizer(&self) -> Result<(WordVectors, Vec<u8>), Error> {
         let bytes = read_limited(&self.vectors, VECTORS_BYTES_MAX)?;
         let matrix = Matrix::parse(bytes).map_err(|reason| unusable_error(&self.vectors, reason))?;
         let json = read_limited(&self.tokenizer, TOKENIZER_BYTES_MAX)?;
         let vocabulary =
-            Vocabulary::parse(&json, matrix.rows()).map_err(|reason| unusable_error(&self.tokenizer, reason))?;
+            Vocabulary::parse(&json, matrix.row_count()).map_err(|reason| unusable_error(&self.tokenizer, reason))?;
         Ok((WordVectors { matrix, vocabulary }, json))
     }
 }
 
-/// A directory for the files of word vectors, such as one in the user's data directory.
+/// A directory that stores the two files of word vectors under fixed names.
 #[derive(Clone, Debug)]
 pub struct VectorDirectory {
     path: PathBuf,
 }
 
 impl VectorDirectory {
-    /// Creates a reference to a directory, which need not exist.
+    /// Creates a reference to a directory. The directory need not exist.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
@@ -122,7 +124,7 @@ impl VectorDirectory {
     /// Reads the word vectors. Returns `None` if the directory has neither of the files.
     ///
     /// # Errors
-    /// Those of [`VectorFiles::read`].
+    /// The errors of [`VectorFiles::read`].
     pub fn open(&self) -> Result<Option<WordVectors>, Error> {
         let files = self.files();
         if files.vectors.exists() || files.tokenizer.exists() {
@@ -135,11 +137,12 @@ impl VectorDirectory {
     /// Validates files and copies them into the directory. Replaces earlier word vectors.
     ///
     /// # Errors
-    /// Those of [`VectorFiles::read`], in which case nothing changes, and [`ErrorKind::Io`] if the directory cannot be written.
+    /// - The errors of [`VectorFiles::read`]. The directory is then unchanged.
+    /// - [`ErrorKind::Io`] if the directory cannot be written.
     pub fn add(&self, files: &VectorFiles) -> Result<WordVectors, Error> {
         let (vectors, tokenizer) = files.read_with_tokenizer()?;
         let targets = self.files();
-        // The old tokenizer is deleted first, so that an interruption does not leave the files of two models.
+        // The old tokenizer is deleted first. An interruption then cannot leave the new vectors with the old tokenizer.
         remove_file(&targets.tokenizer)?;
         let contents = [
             (&targets.vectors, vectors.matrix.file_bytes()),
@@ -154,14 +157,15 @@ impl VectorDirectory {
         Ok(vectors)
     }
 
-    /// Deletes the two files. Returns whether at least one existed.
+    /// Deletes the two files. Returns whether at least one of them existed.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] if a file cannot be deleted.
     pub fn remove(&self) -> Result<bool, Error> {
         let files = self.files();
-        let were_removed = [remove_file(&files.tokenizer)?, remove_file(&files.vectors)?];
-        Ok(were_removed.contains(&true))
+        let has_removed_tokenizer = remove_file(&files.tokenizer)?;
+        let has_removed_vectors = remove_file(&files.vectors)?;
+        Ok(has_removed_tokenizer || has_removed_vectors)
     }
 }
 
@@ -181,17 +185,17 @@ fn collect_files(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io
     Ok(())
 }
 
-/// Returns the only path that `fits` accepts.
-fn only_match(paths: &[PathBuf], kind: &str, fits: impl Fn(&PathBuf) -> bool) -> Result<PathBuf, Error> {
-    let mut fitting = paths.iter().filter(|path| fits(path));
-    let (message, suggestion) = match (fitting.next(), fitting.next()) {
+/// Returns the only path for which `is_match` returns `true`. `description` names the searched file in errors.
+fn only_match(paths: &[PathBuf], description: &str, is_match: impl Fn(&PathBuf) -> bool) -> Result<PathBuf, Error> {
+    let mut matches = paths.iter().filter(|path| is_match(path));
+    let (message, suggestion) = match (matches.next(), matches.next()) {
         (Some(path), None) => return Ok(path.clone()),
-        (Some(one), Some(other)) => {
-            let (one, other) = (one.display(), other.display());
-            let message = format!("there are several files of one kind ({kind}): `{one}` and `{other}`");
+        (Some(first), Some(second)) => {
+            let (first, second) = (first.display(), second.display());
+            let message = format!("there is more than one {description}: `{first}` and `{second}`");
             (message, "pass the two files")
         }
-        (None, _) => (format!("there is no {kind}"), SUGGESTION),
+        (None, _) => (format!("there is no {description}"), SUGGESTION),
     };
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion))
 }
@@ -209,8 +213,9 @@ fn read_limited(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     }
     let mut bytes = Vec::new();
     if metadata.len() <= bytes_max {
-        let file = File::open(path).and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));
-        file.map_err(|error| read_error(path, error))?;
+        // The file can grow while it is read. The extra byte reveals that it has become too large.
+        let read_result = File::open(path).and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));
+        read_result.map_err(|error| read_error(path, error))?;
     }
     if metadata.len().max(bytes.len() as u64) > bytes_max {
         return Err(unusable_error(

@@ -1,6 +1,6 @@
-//! Reading the matrix of a safetensors file: one row for each piece of the vocabulary.
+//! Reading the matrix of a safetensors file. Each row is the vector of one piece of the vocabulary.
 //!
-//! The format is the length of a header as eight bytes, the header as JSON, and the values of all tensors.
+//! The file consists of the length of the header as a little-endian `u64`, the header as JSON, and the values of all tensors.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use toolwit_core::limits::ByteCount;
 
-/// The number of bytes of the header's length.
+/// The size of the header length at the beginning of the file, in bytes.
 const LENGTH_BYTES: usize = 8;
 
 /// Maximum size of the header, in bytes. A file with one tensor needs about a hundred bytes.
@@ -20,7 +20,7 @@ const HEADER_BYTES_MAX: usize = 64 << 10;
 const COLUMNS_MAX: usize = 1_024;
 
 /// The key of the header whose value is not a tensor.
-const METADATA: &str = "__metadata__";
+const METADATA_KEY: &str = "__metadata__";
 
 /// The number formats of vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -30,21 +30,22 @@ enum NumberFormat {
     F32,
 }
 
-/// A tensor of the header.
+/// The description of a tensor in the header.
 #[derive(Debug, Deserialize)]
 struct Tensor {
     dtype: NumberFormat,
     shape: Vec<usize>,
-    /// The byte range of its values, relative to the end of the header.
+    /// The begin and end of the tensor's values, in bytes after the header.
     data_offsets: [usize; 2],
 }
 
-/// A matrix in the bytes of its file.
+/// A matrix whose values stay in the bytes of its file.
 #[derive(Debug)]
 pub(super) struct Matrix {
-    bytes: Vec<u8>,
-    /// The byte range of the values.
-    values: Range<usize>,
+    /// The content of the file.
+    file_bytes: Vec<u8>,
+    /// The position of the values in `file_bytes`.
+    value_range: Range<usize>,
     format: NumberFormat,
     columns: usize,
 }
@@ -84,12 +85,12 @@ impl Matrix {
             return Err("it is truncated, or its header does not describe its content".to_owned());
         }
         let matrix = Self {
-            values: bytes.len() - data.len()..bytes.len(),
+            value_range: bytes.len() - data.len()..bytes.len(),
             format: tensor.dtype,
             columns,
-            bytes,
+            file_bytes: bytes,
         };
-        if matrix.is_finite() {
+        if matrix.has_finite_values() {
             Ok(matrix)
         } else {
             Err("it has values that are not finite numbers".to_owned())
@@ -97,23 +98,23 @@ impl Matrix {
     }
 
     /// Returns the number of vectors.
-    pub(super) fn rows(&self) -> usize {
-        self.values.len() / self.row_bytes()
+    pub(super) fn row_count(&self) -> usize {
+        self.value_range.len() / self.row_bytes()
     }
 
     /// Returns the number of components of a vector.
-    pub(super) fn columns(&self) -> usize {
+    pub(super) fn column_count(&self) -> usize {
         self.columns
     }
 
     /// Returns the bytes of the file.
     pub(super) fn file_bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.file_bytes
     }
 
-    /// Adds a vector to a sum with as many components. A row that does not exist adds nothing.
+    /// Adds the vector in a row to `sum`, which must have as many components. Does nothing if the row does not exist.
     pub(super) fn add_row(&self, row: usize, sum: &mut [f32]) {
-        let values = &self.bytes[self.values.clone()];
+        let values = &self.file_bytes[self.value_range.clone()];
         let Some(row) = values.chunks_exact(self.row_bytes()).nth(row) else {
             return;
         };
@@ -126,19 +127,20 @@ impl Matrix {
         }
     }
 
+    /// Returns the size of a row in bytes.
     fn row_bytes(&self) -> usize {
         self.columns * self.format.size()
     }
 
-    /// Returns whether all values are finite: each exponent has a bit that is not set.
-    fn is_finite(&self) -> bool {
-        let values = &self.bytes[self.values.clone()];
+    /// Returns whether all values are finite. A value is finite unless all bits of its exponent are set.
+    fn has_finite_values(&self) -> bool {
+        let values = &self.file_bytes[self.value_range.clone()];
         let are_finite = |exponent_mask: u16| {
             let size = self.format.size();
             let upper_bits = values
                 .chunks_exact(size)
                 .map(move |value| u16::from_le_bytes([value[size - 2], value[size - 1]]));
-            // `fold` examines all values: without an early exit, the compiler vectorises the loop.
+            // `fold` is faster than `all`: the compiler vectorises a loop only if it has no early exit.
             upper_bits
                 .map(move |bits| bits & exponent_mask != exponent_mask)
                 .fold(true, |all, is_finite| all & is_finite)
@@ -170,7 +172,7 @@ fn split_header(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
 fn only_tensor(header: &[u8]) -> Result<Tensor, String> {
     let mut entries: BTreeMap<String, Value> =
         serde_json::from_slice(header).map_err(|error| format!("its header is invalid: {error}"))?;
-    entries.remove(METADATA);
+    entries.remove(METADATA_KEY);
     let count = entries.len();
     match entries.pop_first().filter(|_| count == 1) {
         Some((_, tensor)) => serde_json::from_value(tensor)
@@ -189,8 +191,8 @@ fn add_values<const BYTES: usize>(row: &[u8], sum: &mut [f32], value: impl Fn([u
 
 /// Converts a finite number in the format F16.
 fn f32_from_f16(bits: u16) -> f32 {
-    /// The difference of the exponents' biases, as a factor.
-    const REBIAS: f32 = f32::from_bits((127 + 127 - 15) << 23);
-    let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * REBIAS;
+    /// 2 to the power of the difference between the exponent biases of F32 (127) and F16 (15).
+    const REBIAS_FACTOR: f32 = f32::from_bits((127 + 127 - 15) << 23);
+    let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * REBIAS_FACTOR;
     f32::from_bits(magnitude.to_bits() | u32::from(bits & 0x8000) << 16)
 }

@@ -1,7 +1,7 @@
-//! Static word vectors: an embedding model that needs two files and no inference.
+//! Static word vectors: an embedding model that consists of two files and does not run a neural network.
 //!
-//! `matrix` reads the vectors, `vocabulary` reads the tokenizer, which has the row of each piece of a word. `files` finds both
-//! files and stores them in a directory. The files are untrusted input.
+//! `matrix` reads the vectors. `vocabulary` reads the tokenizer, which maps each piece of a word to a row of the matrix. `files`
+//! finds both files and stores them in a directory. The files are untrusted input.
 
 mod files;
 mod matrix;
@@ -15,7 +15,7 @@ use crate::catalog::{EmbeddingModel, words};
 
 pub use files::{VectorDirectory, VectorFiles};
 
-/// Maximum number of words of a text that are used.
+/// Maximum number of words in an embedded text. Further words are ignored.
 const WORDS_MAX: usize = 192;
 
 /// An embedding model of static word vectors: the vector of a text is the sum of the vectors of its words' pieces.
@@ -40,13 +40,13 @@ impl WordVectors {
     /// Returns the number of vectors.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.matrix.rows()
+        self.matrix.row_count()
     }
 
     /// Returns the number of components of a vector.
     #[must_use]
     pub fn width(&self) -> usize {
-        self.matrix.columns()
+        self.matrix.column_count()
     }
 }
 
@@ -55,7 +55,7 @@ impl EmbeddingModel for WordVectors {
         let mut sum = vec![0.0; self.width()];
         let mut has_vector = false;
         for word in words(text).take(WORDS_MAX) {
-            for row in self.vocabulary.rows(&word) {
+            for row in self.vocabulary.piece_rows(&word) {
                 self.matrix.add_row(row, &mut sum);
                 has_vector = true;
             }

@@ -1,11 +1,11 @@
-//! The vocabulary of a tokenizer file: words, and pieces of words, that have a vector.
+//! The vocabulary of a tokenizer file: the words and pieces of words that have a vector.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
-/// The mark with which a piece begins if it is the beginning of a word.
+/// The mark at the beginning of a piece that starts a word.
 const WORD_START: &str = "▁";
 
 /// Maximum number of pieces. Tokenizers of language models have at most about 260,000.
@@ -14,7 +14,7 @@ const PIECES_MAX: usize = 1 << 19;
 /// Maximum length of a piece, in bytes. Longer pieces are ignored.
 const PIECE_BYTES_MAX: usize = 48;
 
-/// The pieces of a tokenizer, with the row of each in the matrix.
+/// The pieces of a tokenizer, with the row of each piece in the matrix.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
     pieces: HashMap<Box<str>, u32>,
@@ -22,64 +22,66 @@ pub(super) struct Vocabulary {
 
 #[derive(serde::Deserialize)]
 struct TokenizerFile {
-    model: Model,
+    model: TokenizerModel,
 }
 
 #[derive(serde::Deserialize)]
-struct Model {
+struct TokenizerModel {
     #[serde(rename = "type")]
-    kind: String,
-    vocab: Pieces,
+    model_type: String,
+    #[serde(rename = "vocab")]
+    vocabulary: Pieces,
 }
 
-/// The pieces of a file, by text. Deserialization limits their number.
+/// The row of each piece in the matrix. Deserialization fails for more than [`PIECES_MAX`] pieces.
 struct Pieces(HashMap<Box<str>, u32>);
 
 impl Vocabulary {
-    /// Parses a tokenizer file in the format of Hugging Face, for a matrix with this number of rows.
+    /// Parses a tokenizer file in the format of Hugging Face, for a matrix with `row_count` rows.
     ///
     /// # Errors
-    /// The reason why the text is not such a file, as a phrase that follows the name of the file in an error.
-    pub(super) fn parse(json: &[u8], rows: usize) -> Result<Self, String> {
+    /// The reason why the file cannot be used, as a phrase that follows the name of the file in an error.
+    pub(super) fn parse(json: &[u8], row_count: usize) -> Result<Self, String> {
         let file: TokenizerFile = serde_json::from_slice(json)
             .map_err(|error| format!("it is not a tokenizer with a vocabulary: {error}"))?;
-        let Pieces(mut pieces) = file.model.vocab;
+        let Pieces(mut pieces) = file.model.vocabulary;
         let is_word_start = |piece: &str| piece.len() > WORD_START.len() && piece.starts_with(WORD_START);
-        if file.model.kind != "BPE" || !pieces.keys().any(|piece| is_word_start(piece)) {
-            let kind = file.model.kind;
+        if file.model.model_type != "BPE" || !pieces.keys().any(|piece| is_word_start(piece)) {
+            let model_type = file.model.model_type;
             return Err(format!(
-                "its model `{kind}` is not supported; only `BPE` with `{WORD_START}` at the beginning of words is"
+                "its model `{model_type}` is not supported; the model must be `BPE`, with `{WORD_START}` at the beginning \
+                 of words"
             ));
         }
-        if let Some(row) = pieces.values().find(|row| **row as usize >= rows) {
+        if let Some(row) = pieces.values().find(|row| **row as usize >= row_count) {
             return Err(format!(
-                "it does not belong to the vectors: a piece has the vector number {row}, but there are {rows} vectors"
+                "it does not belong to the vectors: a piece has the vector number {row}, but there are {row_count} vectors"
             ));
         }
-        // The mark alone is not a part of a word.
+        // A piece that is only the mark contains no character of a word.
         pieces.retain(|piece, _| piece.len() <= PIECE_BYTES_MAX && **piece != *WORD_START);
         Ok(Self { pieces })
     }
 
-    /// Returns the rows of the pieces of a word: the longest piece with which it begins, then the longest one of the rest, and
-    /// so on. Characters that are not in the vocabulary are skipped.
+    /// Splits a word into pieces and returns the row of each piece. Takes the longest piece at the beginning of the word, then
+    /// continues after this piece. Skips a character at which no piece begins.
     ///
-    /// This is not the tokenizer's own algorithm, which applies merges in their order. For a frequent word, both return the
-    /// same single piece; for other words, they differ little.
-    pub(super) fn rows(&self, word: &str) -> Vec<usize> {
+    /// This is not the algorithm of the tokenizer, which applies merges in their order. For a frequent word, both algorithms
+    /// return the same single piece; for other words, they differ little.
+    pub(super) fn piece_rows(&self, word: &str) -> Vec<usize> {
         let marked = format!("{WORD_START}{word}");
         let mut rows = Vec::new();
         let mut remaining = marked.as_str();
-        while let Some(first) = remaining.chars().next() {
+        while let Some(first_char) = remaining.chars().next() {
             let (length, row) = self.longest_piece(remaining).unzip();
             rows.extend(row);
-            remaining = &remaining[length.unwrap_or(first.len_utf8())..];
+            remaining = &remaining[length.unwrap_or(first_char.len_utf8())..];
         }
         rows
     }
 
-    /// Returns the length and the row of the longest piece with which a text begins. Returns `None` if the text
-    /// begins with no piece.
+    /// Returns the length in bytes and the row of the longest piece at the beginning of a text. Returns `None` if the text does
+    /// not begin with a piece.
     fn longest_piece(&self, text: &str) -> Option<(usize, usize)> {
         let lengths = (1..=text.floor_char_boundary(PIECE_BYTES_MAX)).rev();
         let mut lengths = lengths.filter(|length| text.is_char_boundary(*length));
@@ -99,7 +101,7 @@ impl<'de> Visitor<'de> for PiecesVisitor {
     type Value = Pieces;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with the number of each piece")
+        f.write_str("an object that maps each piece to a number")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pieces, A::Error> {

@@ -11,18 +11,19 @@ use tokio::sync::mpsc;
 const DIRECTORIES_MAX: usize = 1_024;
 
 /// Sends a message whenever a watched directory may have changed.
-pub(super) struct DirectoryEvents {
+pub(super) struct DirectoryWatcher {
     watcher: RecommendedWatcher,
     /// The inodes of the watched directories: a directory that was deleted and created again must be watched again.
     watched_inodes: BTreeMap<PathBuf, u64>,
 }
 
-impl DirectoryEvents {
-    /// Starts without watched directories. Each message in the channel stands for one or more events. Returns `None` if the
-    /// system does not support events.
+impl DirectoryWatcher {
+    /// Starts a watcher that watches no directory yet. Each message in the channel stands for one or more events. Returns `None`
+    /// if the system does not support events.
     pub(super) fn start(sender: mpsc::Sender<()>) -> Option<Self> {
         let on_event = move |event: notify::Result<Event>| {
-            // A full channel already has a message. An error, such as a lost event, also calls for a scan.
+            // An error can mean that an event was lost, so an error also causes a scan. If the channel is full, the message in
+            // the channel stands for this event too.
             if event.as_ref().map_or(true, is_change) {
                 let _ = sender.try_send(());
             }
@@ -39,31 +40,36 @@ impl DirectoryEvents {
         }
     }
 
-    /// Watches these directories and no others. Directories above the maximum number are not watched.
+    /// Watches these directories and no others. Directories beyond the first [`DIRECTORIES_MAX`] are not watched.
     pub(super) fn watch(&mut self, directories: Vec<PathBuf>) {
-        let inodes: BTreeMap<PathBuf, u64> = directories
+        let mut inodes: BTreeMap<PathBuf, u64> = directories
             .into_iter()
             .take(DIRECTORIES_MAX)
             .filter_map(|directory| Some((directory.clone(), inode(&directory)?)))
             .collect();
         for (directory, inode) in &self.watched_inodes {
             if inodes.get(directory) != Some(inode) {
-                // Fails if the directory was deleted, which also ends the watch.
+                // Fails if the directory was deleted. The deletion has then already ended the watch.
                 let _ = self.watcher.unwatch(directory);
             }
         }
-        for (directory, inode) in &inodes {
-            if self.watched_inodes.get(directory) != Some(inode)
-                && let Err(error) = self.watcher.watch(directory, RecursiveMode::NonRecursive)
-            {
+        // A directory that cannot be watched is polled, and tried again at the next call.
+        inodes.retain(|directory, inode| {
+            if self.watched_inodes.get(directory) == Some(inode) {
+                return true;
+            }
+            let watched = self.watcher.watch(directory, RecursiveMode::NonRecursive);
+            if let Err(error) = &watched {
                 tracing::debug!(directory = %directory.display(), %error, "a directory cannot be watched; it is polled");
             }
-        }
+            watched.is_ok()
+        });
         self.watched_inodes = inodes;
     }
 }
 
-/// Returns whether an event may mean that content changed. Reads, also those of this process, do not change content.
+/// Returns whether the content of a directory may have changed. Reads are not changes: each scan reads the files itself, and its
+/// reads must not cause another scan.
 fn is_change(event: &Event) -> bool {
     event.need_rescan()
         || match event.kind {
@@ -72,14 +78,14 @@ fn is_change(event: &Event) -> bool {
         }
 }
 
-/// Returns the inode of a directory.
+/// Returns the inode of a directory, or `None` if it does not exist.
 #[cfg(unix)]
 fn inode(directory: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(directory).ok().map(|metadata| metadata.ino())
 }
 
-/// Returns 0 for an existing directory, because the system has no inodes.
+/// Returns 0 for a directory that exists, because the system has no inodes.
 #[cfg(not(unix))]
 fn inode(directory: &Path) -> Option<u64> {
     directory.is_dir().then_some(0)

@@ -1,7 +1,7 @@
 //! Watching plugin directories for changes.
 //!
-//! File system events are only hints: they can be duplicated or early, and on network file systems and after an
-//! overflow they can be missing. Each event triggers a scan, and so does a timer.
+//! File system events are only hints. An event can arrive twice, or before the file is complete. On network file systems, and
+//! after an overflow of the event queue, events can be missing. For this reason, both events and a timer trigger scans.
 
 #[cfg(feature = "watch")]
 mod events;
@@ -12,20 +12,20 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
 #[cfg(feature = "watch")]
-use self::events::DirectoryEvents;
+use self::events::DirectoryWatcher;
 use crate::discovery::{DiscoveryTargets, DynamicDiscovery};
 use crate::live::LiveRegistry;
 use toolwit_core::Error;
 
-/// How changes in plugin directories are detected.
+/// The options for detecting changes in plugin directories.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchOptions {
-    /// The time without a further event after which the directories are scanned. A build writes many files and causes many
-    /// events.
+    /// The time without a further event after which the directories are scanned. A build writes many files, and one scan at the
+    /// end is enough.
     pub quiet: Duration,
     /// The maximum time from the first event to the scan, if further events keep arriving.
     pub quiet_wall_max: Duration,
-    /// The interval between scans if no events arrive. It is extended if scans would use more than 2 % of the time,
+    /// The pause between scans if no events arrive. The pause is longer if scans would use more than 2 % of the time,
     /// unless a file is still being written.
     pub poll_every: Duration,
     /// Whether to use file system events.
@@ -40,7 +40,7 @@ pub enum WatchEvents {
     /// Use them where the system supports them and the feature `watch` is enabled.
     #[default]
     System,
-    /// Only poll.
+    /// Use no events: scan only at intervals of [`WatchOptions::poll_every`].
     Off,
 }
 
@@ -56,9 +56,9 @@ impl Default for WatchOptions {
     }
 }
 
-/// If no events arrive, the pause after a scan is at least this many times the duration of the scan, unless a file is still
-/// being written.
-const PAUSE_PER_SCAN: u32 = 50;
+/// The minimum ratio of the pause after a scan to the duration of the scan. It does not apply if an event arrives or a file is
+/// still being written.
+const PAUSE_SCAN_RATIO_MIN: u32 = 50;
 
 /// Stops watching the directories of a registry when it is dropped.
 #[must_use = "dropping it stops watching"]
@@ -75,53 +75,57 @@ impl LiveRegistry {
         WatchGuard { _task: task }
     }
 
-    /// Returns the directories that contain packages: those at the scanned paths, and the folders of single packages.
+    /// Returns the directories in which a change can affect the registry: the scanned directories, the parent directory of each
+    /// scanned file, and the directory of each package.
     #[cfg(feature = "watch")]
-    fn directories(&self) -> Vec<std::path::PathBuf> {
+    fn directories_to_watch(&self) -> Vec<std::path::PathBuf> {
         let registry = self.current();
-        let folders = registry.packages().iter().filter_map(|package| package.path.parent());
-        let roots = self.paths().iter().map(|path| {
+        let package_directories = registry.packages().iter().filter_map(|package| package.path.parent());
+        let scanned_directories = self.paths().iter().map(|path| {
             if path.is_dir() {
                 path.as_path()
             } else {
-                // The directory of a single file reports when the file is replaced.
+                // If a file is replaced, only its directory reports an event.
                 path.parent().unwrap_or(path)
             }
         });
-        let mut directories: Vec<_> = folders.chain(roots).map(std::path::PathBuf::from).collect();
+        let mut directories: Vec<_> = package_directories
+            .chain(scanned_directories)
+            .map(std::path::PathBuf::from)
+            .collect();
         directories.sort();
         directories.dedup();
         directories
     }
 }
 
-/// Scans the directories after each series of events and at intervals, and discovers dynamic tools of new plugins. Never
-/// returns.
+/// Scans the directories after each series of events and at intervals. Discovers the dynamic tools of new plugins if the options
+/// ask for it. Never returns.
 async fn watch(live: LiveRegistry, options: WatchOptions) {
     let (sender, mut events) = mpsc::channel(1);
     #[cfg(feature = "watch")]
-    let mut directory_events = match options.events {
-        WatchEvents::System => DirectoryEvents::start(sender.clone()),
+    let mut directory_watcher = match options.events {
+        WatchEvents::System => DirectoryWatcher::start(sender.clone()),
         WatchEvents::Off => None,
     };
-    // Keeps the channel open if there are no file system events.
+    // Keeps the channel open if there is no watcher.
     let _sender = sender;
     let mut pause = options.poll_every;
     let mut discoveries = JoinSet::new();
     loop {
         #[cfg(feature = "watch")]
-        if let Some(events) = &mut directory_events {
-            events.watch(live.directories());
+        if let Some(watcher) = &mut directory_watcher {
+            watcher.watch(live.directories_to_watch());
         }
         tokio::select! {
             _ = events.recv() => wait_until_quiet(&mut events, options).await,
             () = tokio::time::sleep(pause) => {}
         }
         let started = Instant::now();
-        let mut is_unsettled = false;
+        let mut is_file_being_written = false;
         match live.refresh().await {
             Ok(outcome) => {
-                is_unsettled = outcome.is_unsettled;
+                is_file_being_written = outcome.is_unsettled;
                 if outcome.is_changed {
                     tracing::info!("the plugins have changed");
                 }
@@ -129,23 +133,25 @@ async fn watch(live: LiveRegistry, options: WatchOptions) {
             Err(error) => tracing::warn!(%error, "the plugin directories could not be scanned"),
         }
         while let Some(result) = discoveries.try_join_next() {
-            log_failure(result);
+            log_discovery_error(result);
         }
         if options.dynamic_discovery == DynamicDiscovery::Automatic && discoveries.is_empty() {
-            // Runs concurrently with the following scans: a plugin may take long.
+            // The discovery runs in its own task, because a plugin may take long. Scans continue in the meantime.
             let live = live.clone();
             discoveries.spawn(async move { live.discover_dynamic_tools(DiscoveryTargets::Pending).await.map(drop) });
         }
-        pause = if is_unsettled {
+        pause = if is_file_being_written {
             options.poll_every
         } else {
-            options.poll_every.max(started.elapsed().saturating_mul(PAUSE_PER_SCAN))
+            options
+                .poll_every
+                .max(started.elapsed().saturating_mul(PAUSE_SCAN_RATIO_MIN))
         };
     }
 }
 
-/// Logs the error of a failed discovery. Failures of single plugins are logged by the discovery itself.
-fn log_failure(result: Result<Result<(), Error>, JoinError>) {
+/// Logs the error of a failed discovery. The discovery itself logs the failures of single plugins.
+fn log_discovery_error(result: Result<Result<(), Error>, JoinError>) {
     match result {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "dynamic tools could not be discovered"),

@@ -1,4 +1,4 @@
-//! Computes the access of a call before it begins: the grants that apply, and the effect class that the sandbox proves from
+//! Computes the access of a call before the call begins: the grants that apply, and the effect class that the sandbox proves from
 //! these grants.
 
 use std::collections::HashSet;
@@ -11,17 +11,18 @@ use crate::link::host::host_api::CallStack;
 use toolwit_core::{Arguments, CallAccess, Effect, EffectClass, ToolContext, ToolDefinition};
 
 impl Plugin {
-    /// Returns the access that the next call of one of the plugin's tools has in a new conversation. Does not use up grants.
+    /// Returns the access that a call of one of the plugin's tools would have now, in a new conversation. Does not use up grants.
     ///
     /// The sandbox proves [`EffectClass::Read`] if no grant of the plugin lets it change anything outside its own instance.
-    /// The tools that the plugin may call are looked up in the context. A tool that is not found there counts as one that can
-    /// change something.
+    /// This includes changes by the tools that the plugin may call. These tools are looked up in the context. If a tool is not
+    /// found in the context, the sandbox assumes that the tool can change something.
     pub async fn access(&self, definition: &ToolDefinition, context: &ToolContext) -> CallAccess {
         self.access_in(ConversationNumber::default(), definition.effect, context)
             .await
     }
 
-    /// Returns the access of the next call in a conversation. `claim` is the effect class that the author of the tool declares.
+    /// Returns the access that a call in a conversation would have now. `claim` is the effect class that the author of the tool
+    /// declares.
     pub(super) async fn access_in(
         &self,
         conversation: ConversationNumber,
@@ -31,7 +32,7 @@ impl Plugin {
         let caller = CallStack::of(context).map(CallStack::caller_rights);
         let rights = match self.current_rights(conversation, caller).await {
             Ok(rights) => rights,
-            // The call itself fails with this error. Until then, it counts as one that may change something.
+            // The call itself will fail with this error. Until then, assume that the call can change something.
             Err(_) => {
                 return CallAccess::of(Effect::of_untrusted(EffectClass::Write, claim));
             }
@@ -48,8 +49,8 @@ impl Plugin {
         access
     }
 
-    /// Redacts the secrets of the plugin's current grants in arguments. Returns empty arguments if the grants or the secrets
-    /// cannot be read.
+    /// Returns the arguments without the secrets of the plugin's current grants. Returns empty arguments if the grants or the
+    /// secrets cannot be read.
     pub(super) async fn redacted(
         &self,
         conversation: ConversationNumber,
@@ -59,13 +60,15 @@ impl Plugin {
         let caller = CallStack::of(context).map(CallStack::caller_rights);
         match self.redactor(conversation, caller, context).await {
             Ok(redactor) => redactor.redact_arguments(arguments),
-            // Without the secrets, the host cannot recognise them in the arguments. The call itself fails with this error.
+            // The host cannot find secrets in the arguments without knowing the secrets. The call itself will fail with this
+            // error.
             Err(_) => Arguments::new(),
         }
     }
 }
 
-/// Returns the first rule that lets a plugin change something outside its own instance, or `None` if no rule does.
+/// Returns the first rule that lets a plugin change something outside its own instance, itself or by calling a tool. Returns
+/// `None` if there is no such rule.
 async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option<String> {
     if let Some(rule) = rights.describe_writing_rule() {
         return Some(rule);
@@ -87,8 +90,8 @@ async fn writing_rule(rights: &EffectiveRights, context: &ToolContext) -> Option
     None
 }
 
-/// The tools whose effects are being looked up. Each tool is looked up once, so that the search ends for tools that
-/// call each other.
+/// The ids of the tools whose effects have been looked up or are being looked up. Each tool is looked up once, so that the search
+/// ends if tools call each other.
 #[derive(Clone, Default)]
 struct VisitedTools(Arc<Mutex<HashSet<String>>>);
 

@@ -11,24 +11,24 @@ use crate::link::host::host_api::CallStack;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{DeferredWork, DeferredWorkHandle, Error, ErrorKind, Phase, ToolContext};
 
-/// The permits of a plugin's calls. Clones share them.
+/// The permits of a plugin's calls. Clones share the permits.
 #[derive(Clone)]
 pub(crate) struct CallPermits {
     semaphore: Arc<Semaphore>,
-    queue: Arc<Mutex<PermitQueue>>,
+    deferred_releases: Arc<Mutex<DeferredReleases>>,
 }
 
-/// The calls that wait for a permit, and the work that holds permits of ended calls.
+/// The deferred work of ended calls, which still holds their permits, and the number of calls that wait for a permit.
 #[derive(Default)]
-struct PermitQueue {
-    /// The number of calls that wait.
+struct DeferredReleases {
+    /// The number of calls that wait for a permit.
     waiting_count: usize,
-    /// The work of ended calls that is deferred until their answers have been delivered.
-    deferred: Vec<DeferredWorkHandle>,
+    /// The work that is deferred until the answers of the ended calls have been delivered.
+    work: Vec<DeferredWorkHandle>,
 }
 
-/// Counts a call that waits for a permit, until it is dropped.
-struct WaitingCall<'a>(&'a CallPermits);
+/// Counts one call that waits for a permit, until the guard is dropped.
+struct WaitingCallGuard<'a>(&'a CallPermits);
 
 /// A permit to run a call. Dropping the permit makes it available again.
 pub(crate) struct CallPermit {
@@ -36,14 +36,14 @@ pub(crate) struct CallPermit {
     pub(crate) waiting_time: Duration,
     /// `None` for a nested call, which runs under the permit of the outermost call.
     permit: Option<OwnedSemaphorePermit>,
-    queue: Arc<Mutex<PermitQueue>>,
+    deferred_releases: Arc<Mutex<DeferredReleases>>,
 }
 
 impl CallPermit {
     /// Runs the remaining work of an ended call, and then makes the permit available.
     ///
-    /// With a [`DeferredWork`] in the context, the work begins after the answer has been delivered, or earlier if another call
-    /// waits for a permit. Without one, the work runs at once, because waking another thread for it would take longer. For a
+    /// If the context has a [`DeferredWork`], the work begins after the answer has been delivered, or earlier if another call
+    /// waits for a permit. Otherwise, the work runs at once, because waking another thread for the work would take longer. For a
     /// nested call, which has no permit of its own, `work` is dropped and does not run.
     pub(crate) fn release_after(self, context: &ToolContext, work: impl FnOnce() + Send + 'static) {
         let Some(permit) = self.permit else { return };
@@ -55,9 +55,9 @@ impl CallPermit {
             work();
             return;
         };
-        if let Some(deferred) = deferred_work.defer(work) {
-            let due = lock(&self.queue).add(deferred);
-            due.iter().for_each(DeferredWorkHandle::run);
+        if let Some(handle) = deferred_work.defer(work) {
+            let due_work = lock(&self.deferred_releases).add(handle);
+            due_work.iter().for_each(DeferredWorkHandle::run);
         }
     }
 }
@@ -66,7 +66,7 @@ impl CallPermits {
     pub(crate) fn new(count: usize) -> Self {
         Self {
             semaphore: Arc::new(Semaphore::new(count)),
-            queue: Arc::default(),
+            deferred_releases: Arc::default(),
         }
     }
 
@@ -77,27 +77,28 @@ impl CallPermits {
     /// [`ErrorKind::Cancelled`] if the call is cancelled, and [`ErrorKind::Busy`] if no permit becomes available within
     /// `wall_max`.
     pub(crate) async fn acquire(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
-        if context.cancel().is_cancelled() {
+        if context.cancel_token().is_cancelled() {
             return Err(cancelled_before_start());
         }
         if CallStack::of(context).is_some() {
-            return Ok(self.permit(None, Duration::ZERO));
+            return Ok(self.call_permit(None, Duration::ZERO));
         }
         if let Ok(permit) = self.semaphore.clone().try_acquire_owned() {
-            return Ok(self.permit(Some(permit), Duration::ZERO));
+            return Ok(self.call_permit(Some(permit), Duration::ZERO));
         }
         let started = Instant::now();
-        // Boxed, because it rarely runs and would enlarge the future of every call.
+        // Boxed, because this future rarely runs and would enlarge the future of every call.
         let permit = Box::pin(self.acquire_in_turn(context, limits)).await?;
-        Ok(self.permit(Some(permit), started.elapsed()))
+        Ok(self.call_permit(Some(permit), started.elapsed()))
     }
 
+    /// Waits until one of the running calls releases its permit.
     async fn acquire_in_turn(&self, context: &ToolContext, limits: &CallLimits) -> Result<OwnedSemaphorePermit, Error> {
-        let _waiting = WaitingCall::start(self);
+        let _waiting_call = WaitingCallGuard::start(self);
         let semaphore = self.semaphore.clone();
         tokio::select! {
             biased;
-            () = context.cancel().cancelled() => Err(cancelled_before_start()),
+            () = context.cancel_token().cancelled() => Err(cancelled_before_start()),
             permit = semaphore.acquire_owned() => permit.map_err(|_| busy_error()),
             () = tokio::time::sleep(limits.wall_max) => Err(busy_error()),
         }
@@ -105,51 +106,50 @@ impl CallPermits {
 }
 
 impl CallPermits {
-    fn permit(&self, permit: Option<OwnedSemaphorePermit>, waiting_time: Duration) -> CallPermit {
+    fn call_permit(&self, permit: Option<OwnedSemaphorePermit>, waiting_time: Duration) -> CallPermit {
         CallPermit {
             waiting_time,
             permit,
-            queue: self.queue.clone(),
+            deferred_releases: self.deferred_releases.clone(),
         }
     }
 }
 
-impl PermitQueue {
-    /// Adds work that is deferred until an answer is delivered. If a call waits for a permit, returns all deferred work, which
-    /// must run now.
-    fn add(&mut self, deferred: DeferredWorkHandle) -> Vec<DeferredWorkHandle> {
-        self.deferred.retain(|other| !other.has_begun());
-        self.deferred.push(deferred);
+impl DeferredReleases {
+    /// Adds deferred work. Returns the work that must run now: all deferred work if a call waits for a permit, none otherwise.
+    fn add(&mut self, new_work: DeferredWorkHandle) -> Vec<DeferredWorkHandle> {
+        self.work.retain(|handle| !handle.has_begun());
+        self.work.push(new_work);
         if self.waiting_count > 0 {
-            std::mem::take(&mut self.deferred)
+            std::mem::take(&mut self.work)
         } else {
             Vec::new()
         }
     }
 }
 
-impl<'a> WaitingCall<'a> {
-    /// Counts a call, and runs the deferred work, which holds permits.
+impl<'a> WaitingCallGuard<'a> {
+    /// Counts a waiting call. Then runs all deferred work, because this work holds permits.
     fn start(permits: &'a CallPermits) -> Self {
-        let due = {
-            let mut queue = lock(&permits.queue);
-            queue.waiting_count += 1;
-            std::mem::take(&mut queue.deferred)
+        let due_work = {
+            let mut releases = lock(&permits.deferred_releases);
+            releases.waiting_count += 1;
+            std::mem::take(&mut releases.work)
         };
-        let waiting_call = Self(permits);
-        due.iter().for_each(DeferredWorkHandle::run);
-        waiting_call
+        let guard = Self(permits);
+        due_work.iter().for_each(DeferredWorkHandle::run);
+        guard
     }
 }
 
-impl Drop for WaitingCall<'_> {
+impl Drop for WaitingCallGuard<'_> {
     fn drop(&mut self) {
-        lock(&self.0.queue).waiting_count -= 1;
+        lock(&self.0.deferred_releases).waiting_count -= 1;
     }
 }
 
-fn lock(queue: &Mutex<PermitQueue>) -> MutexGuard<'_, PermitQueue> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(releases: &Mutex<DeferredReleases>) -> MutexGuard<'_, DeferredReleases> {
+    releases.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn busy_error() -> Error {
@@ -184,6 +184,7 @@ mod tests {
         assert_eq!(permits.semaphore.available_permits(), 0);
         deferred_work.run();
         assert_eq!(permits.semaphore.available_permits(), 1);
+        // The answer has been delivered, so the work runs at once and the permit is available again.
         acquire(&permits).await.release_after(&context, || {});
         acquire(&permits).await;
     }

@@ -1,4 +1,5 @@
-//! A command-line program as a tool: arguments and standard input in, output and exit status out.
+//! Calls of command-line programs. The arguments of the tool become the program's arguments and standard input. The program's
+//! output and exit status become the result.
 
 use serde_json::{Value, json};
 use wasmtime::component::Val;
@@ -15,12 +16,13 @@ use toolwit_core::{Arguments, ToolResult, ToolStatus};
 
 /// A call of `wasi:cli/run` in a fresh instance.
 pub(crate) struct CommandCall {
-    /// The index of the function in the functions of the component.
-    index: usize,
+    /// The index of the function in the shape.
+    function_index: usize,
+    /// The arguments of the tool.
     arguments: Arguments,
-    /// The arguments of the program, its name first.
+    /// The arguments of the program, with its name first. Empty before the tool's arguments are checked.
     argv: Vec<String>,
-    /// The standard input of the program.
+    /// The standard input of the program. Empty before the tool's arguments are checked.
     stdin: Vec<u8>,
     /// The output streams of the program. `None` until the instance is created.
     output: Option<CommandOutput>,
@@ -33,9 +35,9 @@ struct CommandOutput {
 }
 
 impl CommandCall {
-    pub(crate) fn new(index: usize, arguments: Arguments) -> Self {
+    pub(crate) fn new(function_index: usize, arguments: Arguments) -> Self {
         Self {
-            index,
+            function_index,
             arguments,
             argv: Vec::new(),
             stdin: Vec::new(),
@@ -47,7 +49,7 @@ impl CommandCall {
 impl GuestWork for CommandCall {
     fn check(&mut self, call: &GuardedCall<'_>) -> Result<(), Error> {
         let arguments = std::mem::take(&mut self.arguments);
-        // By convention the name of a program is its first argument.
+        // By convention, the first argument of a program is its name.
         (self.argv, self.stdin) = decode_argv_and_stdin(arguments, call.plugin.name()).map_err(invalid_arguments)?;
         Ok(())
     }
@@ -68,43 +70,47 @@ impl GuestWork for CommandCall {
     }
 
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
-        let status = match instance.call(call.component, self.index, &[], &call.clock).await {
+        let exit_status = match instance
+            .call(call.component, self.function_index, &[], &call.clock)
+            .await
+        {
             Ok(Some(Val::Result(Err(_)))) => 1,
             Ok(_) => 0,
-            // wasmtime reports `exit` as an error, but for a program it is a regular end.
+            // wasmtime reports a call of `exit` as an error, but a program may end by calling `exit`.
             Err(error) => instance.exit_status().ok_or(error)?,
         };
         match self.output.take() {
-            Some(output) => output.into_result(status, call),
+            Some(output) => output.into_result(exit_status, call),
+            // Not expected, because `instance` has created the output.
             None => Ok(ToolResult::value(Value::Null)),
         }
     }
 }
 
 impl CommandOutput {
-    fn into_result(self, status: i32, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
+    fn into_result(self, exit_status: i32, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
         let limits = call.clock.limits;
         let stderr = self.stderr.take_text(&call.authority.redactor);
-        // The buffer also counts the bytes that it dropped.
+        // `written_bytes` includes the bytes that the buffer dropped because they exceeded the limit.
         if self.stdout.written_bytes() > limits.result_bytes_max {
             return Err(result_too_large(self.stdout.written_bytes(), limits).with_log(stderr));
         }
         let value = json!({
-            "exit_status": status,
+            "exit_status": exit_status,
             "stdout": String::from_utf8_lossy(&self.stdout.take_bytes()),
             "stderr": stderr.as_deref().unwrap_or_default(),
         });
         let mut result = ToolResult::value(value);
-        // The JSON is longer than the standard output, because it also has escapes and the standard error.
+        // The result is checked again, because its JSON also contains the standard error and escape sequences.
         require_within(&result, limits).map_err(|error| error.with_log(stderr))?;
-        if status != 0 {
+        if exit_status != 0 {
             result.status = ToolStatus::Error;
         }
         Ok(result)
     }
 }
 
-/// Decodes the arguments of a tool call to the command-line arguments and the standard input of a program.
+/// Decodes the arguments of a tool to the command-line arguments and the standard input of a program.
 fn decode_argv_and_stdin(mut arguments: Arguments, program: &str) -> Result<(Vec<String>, Vec<u8>), DecodeError> {
     let mut argv = vec![program.to_owned()];
     match arguments.remove("args") {
@@ -126,8 +132,8 @@ fn decode_argv_and_stdin(mut arguments: Arguments, program: &str) -> Result<(Vec
     };
     match arguments.keys().next() {
         None => Ok((argv, stdin)),
-        Some(extra) => Err(DecodeError::new(format!(
-            "there is no property `{extra}`; known are `args`, `stdin`"
+        Some(unknown) => Err(DecodeError::new(format!(
+            "there is no property `{unknown}`; known are `args`, `stdin`"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! A call of a component that was built for another host, through the functions of that host's contract.
+//! Calls of a component that was built for another host. The calls use the functions that the other host's contract defines.
 
 use super::guarded_call::{GuestWork, RunningCall};
 use super::instance::Instance;
@@ -9,7 +9,7 @@ use toolwit_core::Error;
 use toolwit_core::text::snake_case;
 use toolwit_core::{Arguments, ToolResult};
 
-/// Lists the tools of a component that was built for another host, or calls one, in a fresh instance.
+/// Lists the tools of a component that was built for another host, or calls one of its tools, in a fresh instance.
 pub(crate) struct ContractCall<'a> {
     contract: ForeignContract,
     request: ContractRequest<'a>,
@@ -19,7 +19,7 @@ pub(crate) struct ContractCall<'a> {
 pub(crate) enum ContractRequest<'a> {
     /// Lists the tools. The result is the list as JSON.
     List,
-    /// Calls a tool, with arguments that its schema accepts.
+    /// Calls a tool. The arguments have been validated against its schema.
     Call { tool: &'a str, arguments: Arguments },
 }
 
@@ -34,7 +34,7 @@ impl GuestWork for ContractCall<'_> {
         let mut guest = ForeignGuest { instance, call };
         let result = match &self.request {
             ContractRequest::List => match guest.list(self.contract).await? {
-                // The default is never used: a list of tools consists of texts and JSON, which always serialise.
+                // Serialization cannot fail, because the list contains only texts and enums.
                 Ok(tools) => ToolResult::value(serde_json::to_value(tools).unwrap_or_default()),
                 Err(reason) => ToolResult::error(reason),
             },
@@ -57,16 +57,21 @@ impl ForeignGuest<'_, '_> {
         let RunningCall { component, clock, .. } = self.call;
         match contract {
             ForeignContract::Act { list: index, .. } => {
-                let returned = self.instance.call_contract(component, act::ListTools { index }, clock);
-                Ok(act::listed_tools(returned.await?))
+                let list_tools = act::ListTools { index };
+                Ok(act::listed_tools(
+                    self.instance.call_contract(component, list_tools, clock).await?,
+                ))
             }
             ForeignContract::Near {
                 schema, description, ..
             } => {
-                let schema = near::TextFunction { index: schema };
-                let input_schema = self.instance.call_contract(component, schema, clock).await?;
-                let description = near::TextFunction { index: description };
-                let description = self.instance.call_contract(component, description, clock).await?;
+                let schema_function = near::TextFunction { index: schema };
+                let input_schema = self.instance.call_contract(component, schema_function, clock).await?;
+                let description_function = near::TextFunction { index: description };
+                let description = self
+                    .instance
+                    .call_contract(component, description_function, clock)
+                    .await?;
                 Ok(Ok(vec![ListedTool {
                     name: snake_case(self.call.plugin.name()),
                     description,
@@ -95,7 +100,7 @@ impl ForeignGuest<'_, '_> {
                 response: NearResponse::Fields,
                 ..
             } => {
-                let execute = near::ExecuteFields::new(execute, arguments);
+                let execute = near::ExecuteReturningFields::new(execute, arguments);
                 near::tool_result(self.instance.call_contract(component, execute, clock).await?)
             }
             ForeignContract::Near {
@@ -103,7 +108,7 @@ impl ForeignGuest<'_, '_> {
                 response: NearResponse::Outcome,
                 ..
             } => {
-                let execute = near::ExecuteOutcome::new(execute, arguments);
+                let execute = near::ExecuteReturningOutcome::new(execute, arguments);
                 near::tool_result(self.instance.call_contract(component, execute, clock).await?)
             }
         }

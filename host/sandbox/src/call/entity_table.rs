@@ -1,4 +1,4 @@
-//! The entities of a session: the live resources by id, and the reasons why others were removed.
+//! The entities of a session: the live entities by type and id, and the reasons why earlier entities were removed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use toolwit_core::text::snake_case;
 /// The identity of an entity within its session: its type and its id.
 pub(crate) type EntityKey = (ResourceIndex, String);
 
-/// A live resource, as the session stores it.
+/// A live entity of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveEntity {
     pub(crate) handle: ResourceAny,
     /// The depth of the entity: 1 if a function returned it, or one more than the depth of the entity whose method returned it.
     pub(crate) depth: u32,
-    /// Whether the entity shares its tools with the other entities of its type. The first result that contains the
-    /// entity decides.
+    /// Whether the entity shares its tools with the other entities of its type. Decided by the first result that contains the
+    /// entity.
     pub(crate) shares_tools: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct EntityTable {
     live: HashMap<EntityKey, LiveEntity>,
     /// The reasons why entities were removed.
     removal_reasons: HashMap<EntityKey, Arc<str>>,
-    /// For each resource type without ids, the last number that was assigned to one of its resources.
+    /// For each resource type without ids, the last number that was assigned to a resource of the type.
     last_numbers: HashMap<ResourceIndex, u64>,
 }
 
@@ -50,7 +50,7 @@ impl EntityTable {
         self.live.insert(key, entity)
     }
 
-    /// Removes an entity if it is live, and stores the reason.
+    /// Removes an entity and stores the reason. Does nothing if the entity is not live.
     pub(crate) fn remove(&mut self, key: &EntityKey, reason: &Arc<str>) {
         if self.live.remove(key).is_some() {
             self.record_removal(key.clone(), reason);
@@ -61,7 +61,7 @@ impl EntityTable {
         self.live.is_empty()
     }
 
-    /// Removes all entities. Numbering continues, so that no number is assigned to two entities.
+    /// Removes all entities, and stores the reason. The numbering continues, so that no number is assigned to two entities.
     pub(crate) fn clear(&mut self, reason: &Arc<str>) {
         for (key, _) in std::mem::take(&mut self.live) {
             self.record_removal(key, reason);
@@ -87,8 +87,8 @@ impl EntityTable {
         number.to_string()
     }
 
-    /// Returns the error message for an id without an entity: the reason if the entity was removed, and the tools that return
-    /// entities of its type.
+    /// Returns the error message for an id that has no live entity. The message contains the reason if the entity was removed, and
+    /// the tools that return entities of its type.
     pub(crate) fn missing_message(&self, shape: &Shape, key: &EntityKey) -> String {
         let (resource, id) = key;
         let name = shape.resources[resource.0].json_name();
@@ -100,8 +100,8 @@ impl EntityTable {
     }
 }
 
-/// Resolves the ids in a call's arguments. Records the entities that the call takes ownership of, and those that it borrows.
-pub(crate) struct EntityHandles<'a> {
+/// Resolves the ids in the arguments of a call to handles. Records the entities that the call takes ownership of or borrows.
+pub(crate) struct EntityResolver<'a> {
     entities: &'a EntityTable,
     shape: &'a Shape,
     /// The entities that the call takes ownership of.
@@ -109,7 +109,7 @@ pub(crate) struct EntityHandles<'a> {
     borrowed_entities: Vec<EntityKey>,
 }
 
-impl<'a> EntityHandles<'a> {
+impl<'a> EntityResolver<'a> {
     pub(crate) fn new(entities: &'a EntityTable, shape: &'a Shape) -> Self {
         Self {
             entities,
@@ -120,7 +120,7 @@ impl<'a> EntityHandles<'a> {
     }
 }
 
-impl ResolveHandle for EntityHandles<'_> {
+impl ResolveHandle for EntityResolver<'_> {
     fn resolve(
         &mut self,
         resource: ResourceIndex,
@@ -149,17 +149,18 @@ impl ResolveHandle for EntityHandles<'_> {
 }
 
 impl Shape {
-    /// Returns a hint for the model: the first tools that return an entity of a type, or that there is no such tool.
+    /// Returns a hint for the model that names the first tools that return an entity of a type. If no tool returns one, the hint
+    /// states this.
     pub(crate) fn entity_hint(&self, resource: ResourceIndex) -> String {
         let returns_resource = |ty: &WitType| {
             let mut is_found = false;
-            ty.visit_resources(&mut |other| is_found |= other == resource);
+            ty.visit_resources(&mut |visited| is_found |= visited == resource);
             is_found
         };
         let tools: Vec<_> = self
             .functions
             .iter()
-            .filter(|function| function.outcome().0.is_some_and(returns_resource))
+            .filter(|function| function.outcome_types().0.is_some_and(returns_resource))
             .map(|function| self.describe_tool(function))
             .take(TOOLS_IN_HINT_MAX)
             .collect();
@@ -170,8 +171,8 @@ impl Shape {
         }
     }
 
-    /// Describes the tool of a function for the model. For a method, the text has the method and its resource type, because the
-    /// full name of the tool depends on the entity.
+    /// Returns a text that identifies the tool of a function for the model. For a method, the text contains the method and its
+    /// resource type, because the name of the tool depends on the entity.
     fn describe_tool(&self, function: &Function) -> String {
         let name = snake_case(&function.name);
         match function.kind {

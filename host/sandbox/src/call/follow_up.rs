@@ -22,55 +22,55 @@ pub(super) async fn run_follow_up(
     let Some(follow_up) = result.follow_up.take() else {
         return Ok(result);
     };
-    let (next, arguments) = match resolve_follow_up(tool, &follow_up, context) {
-        Ok(resolved) => resolved,
+    let (follow_up_tool, arguments) = match resolve_follow_up(tool, &follow_up, context) {
+        Ok(tool_and_arguments) => tool_and_arguments,
         Err(error) => return Ok(into_failure(result, error)),
     };
-    if let Ok(completion) = context.background_task() {
-        // Without tools, because the current ones may be locked or removed when the background call runs.
-        let context = completion.context().clone().without_tools().for_new_call();
-        completion.spawn(async move {
-            let arguments = wait_for_permission(&*next, arguments, &context).await?;
-            next.call(arguments, &context).await
+    if let Ok(background_task) = context.background_task() {
+        // The background call cannot call tools, because the tools of the conversation may be locked or removed when it runs.
+        let context = background_task.context().clone().without_tools().for_new_call();
+        background_task.spawn(async move {
+            let arguments = wait_for_permission(&*follow_up_tool, arguments, &context).await?;
+            follow_up_tool.call(arguments, &context).await
         });
         result.status = ToolStatus::Pending;
         return Ok(result);
     }
     let context = &context.clone().for_new_call();
-    let arguments = match wait_for_permission(&*next, arguments, context).await {
+    let arguments = match wait_for_permission(&*follow_up_tool, arguments, context).await {
         Ok(arguments) => arguments,
         Err(error) => return Ok(with_failure_note(result, &error.into())),
     };
-    match next.call(arguments, context).await.map_err(Error::from) {
+    match follow_up_tool.call(arguments, context).await.map_err(Error::from) {
         Ok(second) => Ok(join_results(result, second)),
         // An interceptor denied the follow-up call before it ran, so the result of the first call remains a success.
         Err(error) if error.kind == ErrorKind::Denied && error.phase == Phase::Validate => {
             Ok(with_failure_note(result, &error))
         }
-        // A cancelled run ends, so no model would read the result of the first call.
+        // The run ends when it is cancelled, so a model would not read the result of the first call.
         Err(error) if error.kind == ErrorKind::Cancelled => Err(error),
         Err(error) => Ok(into_failure(result, error)),
     }
 }
 
-/// Returns the tool of a follow-up call, with the guards of the conversation, and the parsed arguments.
+/// Returns the tool of a follow-up call and the parsed arguments. The tool is decorated with the guards of the conversation.
 fn resolve_follow_up(
     tool: &PluginTool,
     follow_up: &FollowUpCall,
     context: &ToolContext,
 ) -> Result<(Arc<dyn Tool>, Arguments), Error> {
-    let next = tool.sibling(&follow_up.tool).ok_or_else(|| {
-        let why = "the plugin has no such function for this conversation";
-        invalid_follow_up(&follow_up.tool, why)
+    let sibling = tool.sibling(&follow_up.tool).ok_or_else(|| {
+        let reason = "the plugin has no such function for this conversation";
+        invalid_follow_up(&follow_up.tool, reason)
     })?;
-    let next = Guards::of(context).apply_to(Arc::new(FollowUpTool(next)));
+    let follow_up_tool = Guards::of(context).apply_to(Arc::new(FollowUpTool(sibling)));
     let arguments = parse_arguments(&follow_up.arguments)
         .map_err(|error| invalid_follow_up(&follow_up.tool, &error.to_string()))?
         .arguments;
-    Ok((next, arguments))
+    Ok((follow_up_tool, arguments))
 }
 
-/// Joins the results of the first call and of its follow-up call.
+/// Joins the results of the first call and of its follow-up call. The value and the status are those of the follow-up call.
 fn join_results(first: ToolResult, mut second: ToolResult) -> ToolResult {
     second.for_llm = format!("{}\n{}", first.for_llm, second.for_llm);
     second.for_user = second.for_user.or(first.for_user);
@@ -88,8 +88,8 @@ fn join_results(first: ToolResult, mut second: ToolResult) -> ToolResult {
     second
 }
 
-/// Adds the reason why the follow-up call did not succeed to the result of the first call. The first call has had its effects,
-/// so its result must not be lost.
+/// Adds the reason why the follow-up call did not succeed to the result of the first call. The result of the first call must not
+/// be lost, because the first call may have changed something.
 fn with_failure_note(mut result: ToolResult, error: &Error) -> ToolResult {
     let note = format!("\n[the work does not continue: {}]", error.message);
     result.for_llm.push_str(&note);
@@ -110,15 +110,15 @@ fn into_failure(result: ToolResult, error: Error) -> ToolResult {
     result
 }
 
-/// Waits until the conversation permits a follow-up call, for example by an approval. Returns the arguments with which it may
-/// run.
+/// Waits until the conversation permits a follow-up call, for example by an approval. Returns the arguments with which the
+/// follow-up call may run.
 async fn wait_for_permission(
-    next: &dyn Tool,
+    follow_up_tool: &dyn Tool,
     arguments: Arguments,
     context: &ToolContext,
 ) -> Result<Arguments, ToolError> {
     let id = format!("{}/follow-up", CallChain::call_id_of(context));
-    let call = StartingCall::new(id, next, arguments, context);
+    let call = StartingCall::new(id, follow_up_tool, arguments, context);
     Ok(context.permit(call).await?.arguments)
 }
 
@@ -140,7 +140,7 @@ impl Tool for FollowUpTool {
                 None => Ok(result),
                 Some(_) => Err(invalid_follow_up(
                     self.definition().id.as_str(),
-                    "it is a follow-up call itself and may not request another one",
+                    "a follow-up call may not request another follow-up call",
                 )),
             });
         outcome.map_err(|error| self.0.tool_error(error))
@@ -155,9 +155,10 @@ impl Tool for FollowUpTool {
     }
 }
 
-fn invalid_follow_up(tool: &str, why: &str) -> Error {
+/// Creates the error for an invalid follow-up call. Cuts the name of the tool, because it comes from the guest.
+fn invalid_follow_up(tool: &str, reason: &str) -> Error {
     let tool: String = tool.chars().take(200).collect();
-    let message = format!("the follow-up call of `{tool}` is not possible: {why}");
+    let message = format!("the follow-up call of `{tool}` is not possible: {reason}");
     Error::new(ErrorKind::Tool, Phase::Execute, message)
 }
 
@@ -189,18 +190,18 @@ mod tests {
         result
     }
 
-    fn accesses(denied: &[DeniedAccess]) -> Vec<&str> {
+    fn denied_accesses(denied: &[DeniedAccess]) -> Vec<&str> {
         denied.iter().map(|denied| &*denied.access).collect()
     }
 
     #[test]
     fn the_joined_result_has_the_accesses_usage_and_log_of_both_calls() {
-        let both = join_results(call_result("first", 2, 9), call_result("second", 3, 5));
-        assert_eq!(both.for_llm, "first\nsecond");
-        assert_eq!(accesses(&both.denied), ["first", "second"]);
-        assert_eq!(both.accesses, ["first", "second"]);
-        assert_eq!(both.log.as_deref(), Some("first\nsecond\n"));
-        let usage = both.usage.unwrap_or_default();
+        let joined = join_results(call_result("first", 2, 9), call_result("second", 3, 5));
+        assert_eq!(joined.for_llm, "first\nsecond");
+        assert_eq!(denied_accesses(&joined.denied), ["first", "second"]);
+        assert_eq!(joined.accesses, ["first", "second"]);
+        assert_eq!(joined.log.as_deref(), Some("first\nsecond\n"));
+        let usage = joined.usage.unwrap_or_default();
         assert_eq!((usage.fuel, usage.memory_bytes, usage.wall.as_secs()), (5, 9, 5));
     }
 
@@ -209,11 +210,17 @@ mod tests {
         let error = Error::new(ErrorKind::Fuel, Phase::Execute, "the fuel is used up")
             .with_denied(vec![denied("second")])
             .with_log(Some("second\n".into()));
-        let both = into_failure(call_result("first", 2, 9), error);
-        assert!(both.is_error());
-        assert_eq!(both.for_llm, "first\n[the work does not continue: the fuel is used up]");
-        assert_eq!(accesses(&both.denied), ["first", "second"]);
-        assert_eq!((both.accesses.len(), both.log.as_deref()), (1, Some("first\nsecond\n")));
-        assert_eq!(both.usage.map(|usage| usage.fuel), Some(2));
+        let joined = into_failure(call_result("first", 2, 9), error);
+        assert!(joined.is_error());
+        assert_eq!(
+            joined.for_llm,
+            "first\n[the work does not continue: the fuel is used up]"
+        );
+        assert_eq!(denied_accesses(&joined.denied), ["first", "second"]);
+        assert_eq!(
+            (joined.accesses.len(), joined.log.as_deref()),
+            (1, Some("first\nsecond\n"))
+        );
+        assert_eq!(joined.usage.map(|usage| usage.fuel), Some(2));
     }
 }

@@ -14,17 +14,17 @@ use toolwit_core::{Error, ErrorKind, Phase};
 pub(crate) struct FunctionCall<'a> {
     function: &'a Function,
     /// The index of the function in the shape.
-    index: usize,
+    function_index: usize,
     arguments: Arguments,
     /// The decoded arguments. Empty before the arguments are checked.
     params: Vec<Val>,
 }
 
 impl<'a> FunctionCall<'a> {
-    pub(crate) fn new(function: &'a Function, index: usize, arguments: Arguments) -> Self {
+    pub(crate) fn new(function: &'a Function, function_index: usize, arguments: Arguments) -> Self {
         Self {
             function,
-            index,
+            function_index,
             arguments,
             params: Vec::new(),
         }
@@ -40,13 +40,13 @@ impl GuestWork for FunctionCall<'_> {
 
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
         let value = instance
-            .call(call.component, self.index, &self.params, &call.clock)
+            .call(call.component, self.function_index, &self.params, &call.clock)
             .await?;
         tool_result(self.function, value, &mut std::iter::empty(), call.clock.limits)
     }
 }
 
-/// Creates the error of arguments that do not fit the parameters.
+/// Creates the error for arguments that do not match the parameters of a function.
 pub(crate) fn invalid_arguments(error: DecodeError) -> Error {
     Error::new(ErrorKind::InvalidArguments, Phase::Validate, error.to_string())
 }

@@ -1,9 +1,13 @@
 //! The common path of all calls into guests.
 //!
-//! A [`GuardedCall`] checks the arguments, resolves the authority, computes the limits, waits for compiled code, the session
-//! and a permit, runs the guest under its deadline, accounts for the resources that the guest used, and redacts secrets from
-//! result, log, artifacts and error. The kinds of calls (functions, session calls, commands, interceptors, contracts) differ
-//! only in their [`GuestWork`].
+//! A [`GuardedCall`] runs these steps:
+//!
+//! 1. Check the arguments, resolve the authority and compute the limits.
+//! 2. Wait for the compiled code, the session and a permit.
+//! 3. Run the guest until its deadline.
+//! 4. Add the resource usage and the log to the result, and redact secrets from the result or the error.
+//!
+//! The kinds of calls (functions, session calls, commands, interceptors, contracts) differ only in their [`GuestWork`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +26,7 @@ use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{ToolContext, ToolResult};
 
-/// The time that may pass after the authorization before the grants must be checked again.
+/// The time after the authorization within which the guest may start without another check of the grants.
 const RECHECK_AFTER: Duration = Duration::from_millis(10);
 
 /// A call of a plugin that has not started.
@@ -31,8 +35,8 @@ pub(crate) struct GuardedCall<'a> {
     pub(crate) plugin: &'a Arc<Plugin>,
     pub(crate) conversation: ConversationNumber,
     pub(crate) context: &'a ToolContext,
-    /// The time at which the call ends, even if it still waits for the compiler or a permit. Without a deadline, only the
-    /// limits of the call apply.
+    /// The time at which the call must end, even if the call still waits for the compiler or a permit. Without a deadline, only
+    /// the limits of the call apply.
     pub(crate) deadline: Option<Instant>,
     /// Whether the operator declares the tool as long-running.
     pub(crate) is_long_running: bool,
@@ -47,7 +51,7 @@ pub(crate) struct RunningCall<'a> {
 }
 
 /// The part of a call that differs between the kinds of calls. [`GuardedCall`] calls the methods in this order, each at most
-/// once. After `run`, it calls only one of the last two.
+/// once. After `run`, it calls either `return_instance` or `handle_dropped_instance`.
 pub(crate) trait GuestWork: Send {
     /// Checks the arguments before the authority is resolved, so that a call with invalid arguments does not use up a grant.
     fn check(&mut self, _call: &GuardedCall<'_>) -> Result<(), Error> {
@@ -59,8 +63,8 @@ pub(crate) trait GuestWork: Send {
         Ok(())
     }
 
-    /// Waits for what the work needs in addition to a permit, such as the lock of a session. Called before the call waits for
-    /// its permit. Returns the waiting time.
+    /// Waits for a resource that the work needs in addition to a permit, such as the lock of a session. Called before the call
+    /// waits for its permit. Returns the waiting time.
     fn enter(
         &mut self,
         _call: &GuardedCall<'_>,
@@ -82,12 +86,13 @@ pub(crate) trait GuestWork: Send {
         call: &RunningCall<'_>,
     ) -> impl Future<Output = Result<ToolResult, Error>> + Send;
 
-    /// Receives the instance after a call that left it intact. Keeps it for later calls, or returns it to be dropped.
+    /// Receives the instance after a call that left the instance intact. Either keeps the instance for later calls, or returns the
+    /// instance so that the caller drops it.
     fn return_instance(&mut self, instance: Instance) -> Option<Instance> {
         Some(instance)
     }
 
-    /// Receives the error because of which the instance was dropped.
+    /// Called after the instance was dropped because of an error.
     fn handle_dropped_instance(&mut self, _error: &Error) {}
 }
 
@@ -120,7 +125,7 @@ impl<'a> GuardedCall<'a> {
         let permit = self.plugin.acquire_permit(self.context, &limits).await?;
         waiting_time += permit.waiting_time;
         if !waiting_time.is_zero() || authorized_at.elapsed() > RECHECK_AFTER {
-            // Boxed, because it rarely runs and would enlarge the future of every call.
+            // Boxed, because this future rarely runs and would enlarge the future of every call.
             Box::pin(self.plugin.require_current(authority)).await?;
         }
         self.limit_to_deadline(&mut limits);
@@ -135,8 +140,8 @@ impl<'a> GuardedCall<'a> {
         let outcome = work.run(&mut instance, &call).await;
         let outcome = call.account(&mut instance, outcome, waiting_time);
         match &outcome {
-            // The store of a guest that trapped or was stopped is never entered again. A result over its limit leaves the
-            // guest intact.
+            // The store of a guest that trapped or was stopped is never entered again. After a result that exceeds its size
+            // limit, the guest is still intact.
             Err(error) if error.kind != ErrorKind::ResultBytes => {
                 drop(instance);
                 work.handle_dropped_instance(error);
@@ -152,14 +157,14 @@ impl<'a> GuardedCall<'a> {
     }
 
     /// Redacts the secrets in the error of a call that has no authority yet. The error can contain a secret, because it can
-    /// quote the error of an earlier call. Returns another error if the secrets cannot be read.
+    /// quote the error of an earlier call. If the secrets cannot be read, returns the error of reading them instead.
     async fn redact(&self, error: Error) -> Error {
         let caller = CallStack::of(self.context).map(CallStack::caller_rights);
         match self.plugin.redactor(self.conversation, caller, self.context).await {
             Ok(redactor) => error.redacted(&|text| redactor.redact_text(text).into_owned(), &|value| {
                 redactor.redact_value(value)
             }),
-            // Without the secrets, the host cannot recognise them in the original error.
+            // The host cannot find secrets in the original error without knowing the secrets.
             Err(redactor_error) => redactor_error,
         }
     }
@@ -172,7 +177,7 @@ impl<'a> GuardedCall<'a> {
     }
 }
 
-/// Drops the instance of a call, and plans a spare instance for a later call.
+/// Drops the instance of a call. If the start of the instance is repeatable, plans a spare instance for a later call.
 fn end_instance(instance: Instance, plugin: Arc<Plugin>, component: Arc<LinkedComponent>, limits: CallLimits) {
     let is_start_repeatable = instance.is_start_repeatable();
     drop(instance);
@@ -181,18 +186,18 @@ fn end_instance(instance: Instance, plugin: Arc<Plugin>, component: Arc<LinkedCo
     }
 }
 
-fn time_until(end: Instant) -> Duration {
-    end.saturating_duration_since(Instant::now())
+fn time_until(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
 impl RunningCall<'_> {
-    /// Returns an instance that no other call has used. Start functions of the guest run under the limits of the call.
+    /// Returns an instance that no other call has used. The start code of the guest runs under the limits of the call.
     pub(crate) async fn fresh_instance(&self, stdio: Stdio) -> Result<Instance, Error> {
         let (runtime, clock) = (self.plugin.runtime(), &self.clock);
         if matches!(stdio, Stdio::Log)
             && let Some(spare) = runtime.spares.take(self.component, clock.limits)
         {
-            return Ok(Instance::of_spare(
+            return Ok(Instance::from_spare(
                 spare,
                 self.component,
                 clock,
@@ -226,7 +231,7 @@ impl RunningCall<'_> {
         instance.end_call();
         outcome.map_err(|error| match log {
             Some(_) => error.with_log(log),
-            // The work may have added the standard error of a program to its error already.
+            // Keeps the log that the work may have added to the error, such as the standard error of a program.
             None => error,
         })
     }

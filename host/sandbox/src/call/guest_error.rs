@@ -15,16 +15,16 @@ use toolwit_core::limits::{ByteCount, CallLimits, Span};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The maximum length of the end of a guest's output in a trap's message, in characters: enough for the message of a panic.
+/// The maximum number of characters that a trap's message quotes from the end of the guest's output. A panic message fits.
 const OUTPUT_END_CHARS_MAX: usize = 400;
 
 /// The maximum number of function names in a trap's message.
 const FRAMES_MAX: usize = 4;
 
-/// The maximum length of the name of a function in the message of a trap, in characters.
+/// The maximum length of a function name in a trap's message, in characters.
 const FUNCTION_NAME_CHARS_MAX: usize = 200;
 
-/// Maps a failure of guest code to the error of the call, with the limit that the guest exceeded, if any.
+/// Maps a failure of guest code to the error of the call. If the guest exceeded a limit, the error contains the limit.
 pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &CallClock<'_>, phase: Phase) -> Error {
     if let Some(cause) = state.meter.stop.cause() {
         return stop_error(cause, clock, phase, state.meter.host_calls());
@@ -32,7 +32,7 @@ pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &Ca
     let limits = clock.limits;
     let mapped = match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => fuel_error(limits, phase),
-        // The epoch interrupts a guest only after the host has raised the stop flag, so this is not expected.
+        // Not expected: an epoch interruption follows a raised stop flag, and `cause` above returns the cause of that flag.
         Some(Trap::Interrupt) => stop_error(StopCause::Deadline, clock, phase, 0),
         Some(Trap::StackOverflow) => stack_error(limits, phase),
         trap => exit_error(error, phase)
@@ -49,14 +49,14 @@ pub(super) fn stop_error(cause: StopCause, clock: &CallClock<'_>, phase: Phase, 
     let limits = clock.limits;
     match cause {
         StopCause::Deadline => {
-            let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+            let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
             let message = format!("the call ran past its deadline of {}", Span(limits.wall_max));
             Error::new(ErrorKind::Timeout, phase, message)
                 .with_suggestion("it may have taken effect; request less in one call, or allow more time")
                 .with_limit(ExceededLimit::new(
                     "wall_max",
-                    ms(limits.wall_max),
-                    ms(clock.started.elapsed()),
+                    millis(limits.wall_max),
+                    millis(clock.started.elapsed()),
                 ))
         }
         StopCause::Cancelled => Error::new(ErrorKind::Cancelled, phase, "the call was cancelled")
@@ -102,8 +102,8 @@ fn stack_error(limits: &CallLimits, phase: Phase) -> Error {
         .with_limit(ExceededLimit::new("stack_bytes_max", max, max))
 }
 
-/// Returns the error of the last denied growth, or `None` if no growth was denied. A trap after a denied growth is attributed
-/// to that growth.
+/// Returns the error of the last denied growth of a memory or table, or `None` if no growth was denied. The guest can trap later
+/// than the denied growth, and the trap is still attributed to the growth.
 fn denied_growth_error(state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
     Some(match state.limiter.last_denied_growth()? {
         DeniedGrowth::Memory { bytes } => memory_error(bytes, limits, phase),
@@ -111,7 +111,7 @@ fn denied_growth_error(state: &HostState, limits: &CallLimits, phase: Phase) -> 
     })
 }
 
-/// Returns the error of a memory over its limit.
+/// Returns the error for a memory that would exceed its limit.
 fn memory_error(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.memory_bytes_max;
     let message = format!(
@@ -127,7 +127,7 @@ fn memory_error(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
     )
 }
 
-/// Returns the error of resources that hold too much memory of the host.
+/// Returns the error for guest resources that hold too much memory of the host.
 fn host_memory_error(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.host_memory_bytes_max;
     let message = format!(
@@ -143,7 +143,7 @@ fn host_memory_error(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
     )
 }
 
-/// Returns the error of a table over its limit.
+/// Returns the error for a table that would exceed its limit.
 fn table_error(elements: u64, limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.table_elements_max;
     let message = format!("the guest requested {elements} table elements and may have {max}");
@@ -155,15 +155,15 @@ fn table_error(elements: u64, limits: &CallLimits, phase: Phase) -> Error {
     )
 }
 
-/// Returns the error of a guest that called `exit`, or `None` for any other failure. A command-line program may exit: its call
-/// ignores this error.
+/// Returns the error for a guest that called `exit`, or `None` for any other failure. A command-line program may call `exit`, and
+/// [`CommandCall`](super::command::CommandCall) ignores this error.
 fn exit_error(error: &wasmtime::Error, phase: Phase) -> Option<Error> {
     let I32Exit(status) = error.downcast_ref()?;
     let message = format!("the guest exited with status {status}");
     Some(Error::new(ErrorKind::Trap, phase, message))
 }
 
-/// Returns the error of a limit that the host or wasmtime enforces outside of guest code, or `None` for any other failure.
+/// Returns the error for a limit that the host or wasmtime enforces outside of guest code, or `None` for any other failure.
 fn host_limit_error(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) -> Option<Error> {
     if error.is::<PoolConcurrencyLimitError>() {
         return Some(
@@ -231,7 +231,7 @@ impl UntypedLimit {
                 (ErrorKind::Resources, message, "resources_max", max)
             }
         };
-        // At least one more than the limit was requested; wasmtime does not report how many.
+        // wasmtime does not report the requested number, which is at least one more than the limit.
         limit_error(
             kind,
             phase,
@@ -241,7 +241,7 @@ impl UntypedLimit {
     }
 }
 
-/// Returns the demangled name of a function, printable and of limited length.
+/// Demangles the symbol of a function. The name is printable and of limited length.
 fn function_name(symbol: &str) -> String {
     let name = format!("{:#}", rustc_demangle::demangle(symbol));
     printable(&name).chars().take(FUNCTION_NAME_CHARS_MAX).collect()
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_of_rust_have_the_names_of_their_source() {
+    fn symbols_of_rust_functions_are_demangled_and_cut() {
         for (symbol, name) in [
             (
                 "_ZN3std9panicking10rust_panic17h0123456789abcdefE",

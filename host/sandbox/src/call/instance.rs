@@ -1,4 +1,4 @@
-//! One instance: a store with its guest, and the functions that enter it.
+//! One instance of a component: a store with the guest, and the functions that enter the guest.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -26,37 +26,39 @@ use toolwit_core::limits::CallLimits;
 use toolwit_core::{Artifact, CallUsage, ToolContext};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum fuel of start code for which spare instances are created. Using it up takes about a millisecond.
+/// The maximum fuel that start code may use so that its start counts as repeatable. Start code uses up this fuel in about a
+/// millisecond.
 const REPEATABLE_START_FUEL_MAX: u64 = 1_000_000;
 
-/// An instance of a component. Its owner must drop it after an error of guest code, because the store must not be entered
-/// again. After a result over its limit, the instance can be used.
+/// An instance of a component. The owner must drop the instance after an error of guest code, because the store must not be entered
+/// again. After a result that exceeds its size limit, the instance can be used again.
 pub(crate) struct Instance {
     store: Store<HostState>,
     exports: component::Instance,
     stop: StopFlag,
-    /// Whether a spare instance of the component is in the same state as one that is created in a call.
+    /// Whether a spare instance, which is created before its call, starts in the same state as an instance that is created in the
+    /// call.
     is_start_repeatable: bool,
     /// The fuel of the store at the start of the current call.
     initial_fuel: u64,
-    /// The meter of the surrounding call. `None` for an outermost call, and after the fuel of this call has been added to the
+    /// The fuel meter of the surrounding call. `None` for an outermost call, and after the fuel of this call has been added to the
     /// meter.
     fuel_meter: Option<FuelMeter>,
     /// The status with which the guest exited. `None` if it has not called `exit`.
     exit_status: Option<i32>,
 }
 
-/// An instance whose start code has ended, and which no call uses yet.
+/// An instance whose start code has ended and which no call uses yet.
 pub(super) struct StartedInstance {
     store: Store<HostState>,
     exports: component::Instance,
 }
 
 impl StartedInstance {
-    /// Creates an instance without a call: it has no authority. Its start code runs under `limits`.
+    /// Creates an instance outside of a call, so the instance has no authority. Its start code runs under `limits`.
     ///
     /// # Errors
-    /// Those of the start code, such as a call of a host function that needs the authority of a call.
+    /// The errors of the start code, such as a call of a host function that needs the authority of a call.
     pub(super) async fn without_call(
         component: &LinkedComponent,
         limits: &CallLimits,
@@ -69,16 +71,16 @@ impl StartedInstance {
         start(component, state, &stop, &clock).await
     }
 
-    /// Returns whether every instance of the component starts like this one, in a short time: the start code did not call the
-    /// host and used little fuel. `limits` are those under which the instance was created.
+    /// Returns whether every instance of the component starts in the same state and in a short time. This is so if the start code
+    /// did not call the host and used little fuel. `limits` are the limits under which this instance was created.
     pub(super) fn is_repeatable(&self, limits: &CallLimits) -> bool {
-        let fuel = limits.fuel_max.saturating_sub(self.store.get_fuel().unwrap_or(0));
-        fuel <= REPEATABLE_START_FUEL_MAX && self.store.data().meter.host_calls() == 0
+        let used_fuel = limits.fuel_max.saturating_sub(self.store.get_fuel().unwrap_or(0));
+        used_fuel <= REPEATABLE_START_FUEL_MAX && self.store.data().meter.host_calls() == 0
     }
 }
 
 impl Instance {
-    /// Creates an instance. Start functions of the guest run under the limits of the call.
+    /// Creates an instance for a call. The start code of the guest runs under the limits of the call.
     pub(crate) async fn new(
         component: &LinkedComponent,
         clock: &CallClock<'_>,
@@ -101,9 +103,9 @@ impl Instance {
         })
     }
 
-    /// Uses a spare instance for a call. The instance must have been created under the limits of the call, so that the fuel
+    /// Uses a spare instance for a call. The spare instance must have been created under the limits of the call, so that the fuel
     /// of its start code counts as in [`Instance::new`].
-    pub(super) fn of_spare(
+    pub(super) fn from_spare(
         spare: StartedInstance,
         component: &LinkedComponent,
         clock: &CallClock<'_>,
@@ -126,7 +128,8 @@ impl Instance {
         }
     }
 
-    /// Returns whether a spare instance of the component is in the same state as one that is created in a call.
+    /// Returns whether a spare instance, which is created before its call, starts in the same state as an instance that is created
+    /// in the call.
     pub(super) fn is_start_repeatable(&self) -> bool {
         self.is_start_repeatable
     }
@@ -170,15 +173,15 @@ impl Instance {
         let outcome = match component.function_with_streams(function_index) {
             None => {
                 let call = pin!(func.call_async(&mut self.store, params, &mut *results));
-                run_guest(&self.stop, &clock.deadline(), clock.cancel(), call).await
+                run_guest(&self.stop, &clock.deadline(), clock.cancel_token(), call).await
             }
             Some(function) => {
                 let bytes_max = clock.limits.result_bytes_max;
                 let params = params.to_vec();
                 let call = call_with_streams(&mut self.store, func, function, params, &mut *results, bytes_max);
-                // Boxed, because it is rare and would enlarge the future of every call.
+                // Boxed, because calls with streams are rare and would enlarge the future of every call.
                 let call = pin!(Box::pin(call));
-                run_guest(&self.stop, &clock.deadline(), clock.cancel(), call).await
+                run_guest(&self.stop, &clock.deadline(), clock.cancel_token(), call).await
             }
         };
         if let Ok(Err(error)) = &outcome {
@@ -190,7 +193,7 @@ impl Instance {
             .map(|result| std::mem::replace(result, Val::Bool(false))))
     }
 
-    /// Calls a function of a contract.
+    /// Calls a function of the contract of another host.
     pub(crate) async fn call_contract<F: ContractFunction>(
         &mut self,
         component: &LinkedComponent,
@@ -199,20 +202,20 @@ impl Instance {
     ) -> Result<F::Output, Error> {
         let func = component.function(function.index(), &self.exports, &mut self.store)?;
         let limits = clock.limits;
-        // Content that is not text becomes artifacts, so a stream may have the bytes of both limits.
+        // Content that is not text becomes artifacts, so a stream may have as many bytes as a result and its artifacts together.
         let stream_bytes_max = limits.result_bytes_max.saturating_add(limits.artifact_bytes_max);
         let outcome = {
             let call = pin!(function.run(&mut self.store, func, stream_bytes_max));
-            run_guest(&self.stop, &clock.deadline(), clock.cancel(), call).await
+            run_guest(&self.stop, &clock.deadline(), clock.cancel_token(), call).await
         };
         self.map_failure(outcome, clock)
     }
 
-    /// Drops a handle, which runs its destructor in the guest.
+    /// Drops a resource handle, which runs the destructor of the resource in the guest.
     pub(crate) async fn drop_handle(&mut self, handle: ResourceAny, clock: &CallClock<'_>) -> Result<(), Error> {
         let outcome = {
             let destructor = pin!(handle.resource_drop_async(&mut self.store));
-            run_guest(&self.stop, &clock.deadline(), clock.cancel(), destructor).await
+            run_guest(&self.stop, &clock.deadline(), clock.cancel_token(), destructor).await
         };
         self.map_failure(outcome, clock)
     }
@@ -269,7 +272,7 @@ impl Instance {
         }
     }
 
-    /// Takes the output that the guest has written since the output was last taken, with secrets redacted.
+    /// Returns the output that the guest has written since the last call of this function. Secrets are redacted.
     pub(crate) fn take_log(&self, redactor: &Redactor) -> Option<Arc<str>> {
         self.store.data().log.take_text(redactor)
     }
@@ -278,7 +281,7 @@ impl Instance {
 /// Instantiates a component in a new store, which runs its start code.
 ///
 /// # Errors
-/// Those of the start code. The fuel that the start code used is added to the meter of the surrounding call.
+/// The errors of the start code. The fuel that the start code used is then added to the meter of the surrounding call.
 async fn start(
     component: &LinkedComponent,
     state: HostState,
@@ -290,7 +293,7 @@ async fn start(
     let mut store = store.map_err(|error| fuel_not_set(&error, Phase::Instantiate))?;
     let outcome = {
         let instantiation = pin!(component.instantiate(&mut store));
-        run_guest(stop, &clock.deadline(), clock.cancel(), instantiation).await
+        run_guest(stop, &clock.deadline(), clock.cancel_token(), instantiation).await
     };
     let error = match outcome {
         Ok(Ok(exports)) => return Ok(StartedInstance { store, exports }),
@@ -306,7 +309,7 @@ async fn start(
     Err(error)
 }
 
-/// Creates the state of an instance at the start of its call.
+/// Creates the host state of an instance at the start of its call.
 fn call_state(
     component: &LinkedComponent,
     clock: &CallClock<'_>,

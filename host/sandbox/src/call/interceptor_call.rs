@@ -23,7 +23,7 @@ use toolwit_core::{
 };
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The maximum length of the reason for a decision, in characters. A model reads the reason.
+/// The maximum length of the reason for a decision, in characters. The reason is sent to a model.
 const REASON_CHARS_MAX: usize = 2_000;
 
 /// A function of `toolwit:plugin/interceptor`.
@@ -35,13 +35,13 @@ pub(crate) enum InterceptorFunction {
     After,
 }
 
-/// Calls a function of an interceptor in a fresh instance. Returns the decision about the call or its outcome, as JSON.
+/// Calls a function of an interceptor in a fresh instance. Returns the decision about the call or about its outcome, as JSON.
 ///
-/// The interceptor works for the operator, not for the caller. It has its own rights and limits, also inside a nested call,
-/// and cannot call tools.
+/// The interceptor works for the operator, not for the caller. Even inside a nested call, the interceptor has its own rights and
+/// limits. It cannot call tools.
 ///
 /// # Errors
-/// Those of a call, and [`ErrorKind::Unsupported`] for a plugin that is not an interceptor.
+/// The errors of a call, and [`ErrorKind::Unsupported`] for a plugin that is not an interceptor.
 pub(crate) async fn call_interceptor(
     plugin: &Arc<Plugin>,
     function: InterceptorFunction,
@@ -50,16 +50,16 @@ pub(crate) async fn call_interceptor(
     context: &ToolContext,
 ) -> Result<Value, Error> {
     let inspection = plugin.inspection();
-    let exported = inspection.shape.interceptor.ok_or_else(|| {
+    let interceptor = inspection.shape.interceptor.ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, Phase::Execute, "it is not an interceptor").with_plugin(plugin.name())
     })?;
-    let index = match function {
-        InterceptorFunction::Before => exported.before,
-        InterceptorFunction::After => exported.after,
+    let function_index = match function {
+        InterceptorFunction::Before => interceptor.before,
+        InterceptorFunction::After => interceptor.after,
     };
     let mut work = InterceptorWork {
-        function: &inspection.shape.functions[index],
-        index,
+        function: &inspection.shape.functions[function_index],
+        function_index,
         arguments,
         params: Vec::new(),
         decision: Value::Null,
@@ -72,14 +72,14 @@ pub(crate) async fn call_interceptor(
         deadline: None,
         is_long_running: false,
     };
-    // Boxed, because it would enlarge the future of every call.
+    // Boxed, because this future would enlarge the future of every call.
     Box::pin(call.run(&mut work))
         .await
         .map_err(|error| error.with_plugin(plugin.name()))?;
     Ok(work.decision)
 }
 
-/// Returns the context for the call of an interceptor. It has the time limit of interceptors. It does not have tools,
+/// Returns the context for the call of an interceptor. The context has the time limit of interceptors. It does not have tools,
 /// background tasks, or the rights and remaining fuel of the surrounding calls.
 fn interceptor_context(context: &ToolContext) -> ToolContext {
     let limits = LimitOverrides::default().with_wall_max(INTERCEPTOR_WALL_MAX);
@@ -96,11 +96,11 @@ fn interceptor_context(context: &ToolContext) -> ToolContext {
 struct InterceptorWork<'a> {
     function: &'a Function,
     /// The index of the function in the shape.
-    index: usize,
+    function_index: usize,
     arguments: Arguments,
     /// The decoded arguments. Empty before the arguments are checked.
     params: Vec<Val>,
-    /// The decision that the guest returned. `null` until it returns.
+    /// The decision or the review that the guest returned. `null` until the guest has returned.
     decision: Value,
 }
 
@@ -112,13 +112,13 @@ impl GuestWork for InterceptorWork<'_> {
     }
 
     fn check_authority(&self, authority: &Authority) -> Result<(), Error> {
-        // With only some of its rights, an interceptor could decide differently from what the operator expects.
+        // An interceptor without some of its rights could make another decision than the operator expects.
         authority.require_full_rights()
     }
 
     async fn run(&mut self, instance: &mut Instance, call: &RunningCall<'_>) -> Result<ToolResult, Error> {
         let value = instance
-            .call(call.component, self.index, &self.params, &call.clock)
+            .call(call.component, self.function_index, &self.params, &call.clock)
             .await?;
         let typed_value = self.function.result.as_ref().zip(value);
         let decision = typed_value.and_then(|(ty, value)| encode(ty, value, &mut std::iter::empty()).ok());
@@ -130,14 +130,14 @@ impl GuestWork for InterceptorWork<'_> {
             )
         })?;
         require_decision_within(&self.decision, call.clock.limits)?;
-        // The texts of the decision become part of the reviewed call. Secrets of the interceptor must not enter them.
+        // The texts of the decision become part of the intercepted call. They must not contain secrets of the interceptor.
         call.authority.redactor.redact_value(&mut self.decision);
         Ok(ToolResult::default())
     }
 }
 
-/// Refuses a decision that is too large. A decision can have the outcome twice, as text and as a value, so twice the limit of
-/// a result applies.
+/// Refuses a decision that is too large. A decision can contain the outcome twice, as text and as a value, so the limit is twice
+/// the limit of a result.
 ///
 /// # Errors
 /// [`ErrorKind::ResultBytes`].
@@ -157,7 +157,7 @@ fn require_decision_within(decision: &Value, limits: &CallLimits) -> Result<(), 
         .with_limit(ExceededLimit::new("result_bytes_max", bytes_max, bytes)))
 }
 
-/// Returns the total length of the strings in a value, in bytes. Names of fields do not count.
+/// Returns the total length of the strings in a value, in bytes. Field names do not count.
 fn text_bytes(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.len() as u64,
@@ -167,7 +167,7 @@ fn text_bytes(value: &Value) -> u64 {
     }
 }
 
-/// Returns the argument `call` of `before` and `after`.
+/// Returns the argument `call` of the functions `before` and `after`.
 pub(crate) fn call_argument(call: &InterceptedCall) -> Value {
     json!({
         "tool": call.tool.as_str(),
@@ -176,7 +176,7 @@ pub(crate) fn call_argument(call: &InterceptedCall) -> Value {
     })
 }
 
-/// Returns the argument `outcome` of `after`.
+/// Returns the argument `outcome` of the function `after`.
 pub(crate) fn outcome_argument(outcome: &CallOutcome) -> Value {
     let artifact = |artifact: &Artifact| json!({"kind": artifact.kind, "value": artifact.value.to_string()});
     json!({
@@ -246,12 +246,12 @@ fn read_outcome(outcome: &Value) -> Result<CallOutcome, Error> {
     })
 }
 
-fn unusable_decision(why: &str) -> Error {
-    let message = format!("the decision of the interceptor cannot be used: {why}");
+fn unusable_decision(reason: &str) -> Error {
+    let message = format!("the decision of the interceptor cannot be used: {reason}");
     Error::new(ErrorKind::Tool, Phase::Execute, message)
 }
 
-/// Returns the reason for a decision as printable text of limited length. Replaces an empty reason.
+/// Returns the reason for a decision as printable text of limited length. Replaces an empty reason by a fixed text.
 fn reason_for_model(reason: &str) -> String {
     let reason: String = printable(reason).chars().take(REASON_CHARS_MAX).collect();
     if reason.trim().is_empty() {
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decision_may_have_twice_the_limit_of_a_result_and_its_error_reports_this() {
+    fn a_decision_may_have_twice_the_limit_of_a_result_and_the_error_contains_the_limit() {
         let limits = CallLimits {
             result_bytes_max: 10,
             ..CallLimits::default()
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_are_read_and_unusable_ones_are_errors() {
+    fn decisions_and_reviews_are_read_and_unusable_ones_are_errors() {
         assert_eq!(read_decision(&json!("continue")).unwrap(), CallDecision::Continue);
         let edited = read_decision(&json!({"edit": "{\"a\": 1}"})).unwrap();
         assert_eq!(edited, CallDecision::Edit(json!({"a": 1}).as_object().unwrap().clone()));
@@ -308,8 +308,8 @@ mod tests {
         };
         let replaced = read_review(&json!({"replace": outcome_argument(&outcome)})).unwrap();
         assert_eq!(replaced, OutcomeReview::Replace(outcome));
-        let broken = json!({"replace": {"for_llm": "x", "is_error": false, "value": "{", "artifacts": []}});
-        for unusable in [broken, json!({"hold": "x"}), json!("continue")] {
+        let invalid_value = json!({"replace": {"for_llm": "x", "is_error": false, "value": "{", "artifacts": []}});
+        for unusable in [invalid_value, json!({"hold": "x"}), json!("continue")] {
             assert_eq!(read_review(&unusable).unwrap_err().kind, ErrorKind::Tool, "{unusable}");
         }
     }

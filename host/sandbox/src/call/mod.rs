@@ -1,4 +1,4 @@
-//! Calls into guests: the guarded call path, with instances, sessions, limits and results.
+//! Calls into guests. All kinds of calls share the path in [`guarded_call`].
 
 mod async_values;
 mod call_access;

@@ -15,7 +15,7 @@ use crate::inspect::annotations::{Annotations, Requirement};
 use crate::inspect::dynamic_tools_state::DynamicToolsState;
 use crate::inspect::inspection::Inspection;
 use crate::inspect::lazy::LazyInspection;
-use crate::inspect::source::Source;
+use crate::inspect::source::ComponentSource;
 use crate::link::compile::link_once::{LinkOnce, WaitLimit};
 use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::compile::load_or_compile::load_or_compile;
@@ -27,14 +27,14 @@ use toolwit_core::{Error, ToolContext};
 /// A component with a name. Its functions are tools.
 ///
 /// A plugin is created from an inspection of the component, which may come from a cache. The first call compiles the component
-/// or loads its code from the code cache; concurrent calls wait for the same attempt. All waiting calls receive the error of a
-/// failed attempt, and the next call tries again.
+/// or loads its code from the code cache; concurrent calls wait for the same attempt. If the attempt fails, all waiting calls
+/// receive its error, and the next call tries again.
 pub struct Plugin {
     name: Arc<str>,
     inspection: LazyInspection,
     /// The rights of the plugin without any grant.
     no_rights: OnceLock<Arc<OpenedRights>>,
-    source: Source,
+    source: ComponentSource,
     /// The limits that the package of the plugin requests.
     requested_limits: LimitOverrides,
     /// The values that the package of the plugin requires.
@@ -52,7 +52,7 @@ impl Plugin {
         runtime: &Arc<Runtime>,
         name: &str,
         inspection: LazyInspection,
-        source: Source,
+        source: ComponentSource,
         annotations: &Annotations,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -86,8 +86,8 @@ impl Plugin {
         })
     }
 
-    /// Returns whether the component has dynamic tools, and whether they have been discovered. A cached inspection is not
-    /// parsed for this.
+    /// Returns whether the component has dynamic tools, and whether they have been discovered. Does not parse a cached
+    /// inspection.
     #[must_use]
     pub fn dynamic_tools_state(&self) -> DynamicToolsState {
         self.inspection.dynamic_tools_state()
@@ -123,8 +123,8 @@ impl Plugin {
         self.inspection.tool_count()
     }
 
-    /// Compiles the component, or loads its code from the code cache, and waits until it is ready, so that the first call need
-    /// not wait. Returns the waiting time. [`Plugin::compile_in_background`] does not wait.
+    /// Compiles the component or loads its code from the code cache, so that the first call need not wait. Waits until the
+    /// component is ready, and returns the waiting time. [`Plugin::compile_in_background`] does not wait.
     ///
     /// # Errors
     /// - [`ErrorKind::Unsupported`](toolwit_core::ErrorKind::Unsupported) if the compiler refuses the component or exceeds its
@@ -140,15 +140,17 @@ impl Plugin {
     }
 
     /// Starts to compile the component in the background, unless it is compiled or being compiled. [`Plugin::compile_status`]
-    /// reports the progress. A call in the meantime waits for the same compilation. Requires a tokio runtime.
+    /// reports the progress. A call that begins before the end of the compilation waits for it. Must be called in a Tokio runtime.
     pub fn compile_in_background(&self) {
         self.link_once.start(|| self.link_attempt());
     }
 
-    /// Reads the component and retains it in memory until it is compiled, so that the plugin works even if its file changes
-    /// before that. Does nothing if the component is compiled or its machine code is in the code cache, because the file is
-    /// not needed then. All plugins of the process together retain at most 128 MiB. A component beyond that is not retained,
-    /// and a call fails if its file has changed. Blocks while it reads the file.
+    /// Reads the component and retains it in memory until it is compiled, so that the plugin works even if its file changes in the
+    /// meantime. Does nothing if the component is compiled or its machine code is in the code cache, because the file is then not
+    /// needed. Blocks while it reads the file.
+    ///
+    /// All plugins of the process together retain at most 128 MiB. A component that would exceed this limit is not retained, and
+    /// its calls fail if its file has changed.
     pub fn retain_component(&self) {
         if self.is_compiled() || self.runtime.engines.has_cached_code(self.inspection()) {
             return;
@@ -161,14 +163,14 @@ impl Plugin {
     /// Reads the bytes of the component. Blocks.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if it cannot be read or has changed since it was inspected, and
+    /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if the component cannot be read or has changed since it was inspected, and
     /// [`ErrorKind::FileBytes`](toolwit_core::ErrorKind::FileBytes) if it is now larger than `component_bytes_max`.
     pub fn read_component(&self) -> Result<Arc<[u8]>, Error> {
         let bytes_max = self.runtime.engines.limits.component_bytes_max;
         self.source.read(self.digest(), bytes_max)
     }
 
-    /// Returns whether the component is compiled in this process, so that calls need not wait for it.
+    /// Returns whether the component is compiled in this process, so that calls need not wait for the compiler.
     #[must_use]
     pub fn is_compiled(&self) -> bool {
         self.link_once.get().is_some()
@@ -190,7 +192,7 @@ impl Plugin {
         &self.runtime
     }
 
-    /// Computes the authority of a call, and checks that every required value exists.
+    /// Computes the authority of a call, and checks that every value exists that the package requires.
     pub(crate) async fn authority(
         &self,
         conversation: ConversationNumber,
@@ -203,7 +205,7 @@ impl Plugin {
         Ok(authority)
     }
 
-    /// Refuses a call that waited, if one of its grants was removed or changed since its authority was computed.
+    /// Refuses a call if one of its grants was removed or changed since the authority of the call was computed.
     pub(super) async fn require_current(&self, authority: &Authority) -> Result<(), Error> {
         self.runtime.authorities.require_current(authority).await
     }
@@ -213,8 +215,7 @@ impl Plugin {
     /// The decision is the same as in a call: it uses the current grants file, record of used grants, granted directories and
     /// secrets. It does not use up grants. Secrets that a conversation provides are assumed to exist.
     ///
-    /// If the host freezes the clocks of all plugins, the rule for a clock and for random bytes is that of the host, not that of
-    /// the grants.
+    /// If the host freezes the clocks of all plugins, the host decides about clocks and random bytes, not the grants.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`](toolwit_core::ErrorKind::Denied) if the grants file is unreadable or invalid now;
@@ -227,15 +228,15 @@ impl Plugin {
     /// Returns the rights that the next call in a new conversation has. Does not use up grants.
     ///
     /// # Errors
-    /// Those of [`Plugin::explain`].
+    /// The errors of [`Plugin::explain`].
     pub async fn rights(&self) -> Result<EffectiveRights, Error> {
         let request = self.authority_request(ConversationNumber::default(), None);
         self.runtime.authorities.preview(request).await
     }
 
-    /// Checks that this host can enforce `rules`, before they are granted to the plugin: each directory can be granted in
-    /// addition to those of the current grants, and each secret exists. Secrets that a conversation provides are not checked.
-    /// The outcome is the same for every plugin of the host.
+    /// Checks that this host can enforce `rules` before they are granted to the plugin. Each directory must be grantable in
+    /// addition to the directories of the current grants, and each secret must exist. Secrets that a conversation provides are not
+    /// checked. The outcome is the same for every plugin of the host.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a directory that cannot be granted, a secret
@@ -256,7 +257,7 @@ impl Plugin {
         self.runtime.authorities.current_rights(request).await
     }
 
-    /// Returns the redactor of the secrets that are granted to the next call in a conversation. Does not use up grants.
+    /// Returns a redactor for the secrets that are granted to the next call in a conversation. Does not use up grants.
     pub(super) async fn redactor(
         &self,
         conversation: ConversationNumber,
@@ -286,36 +287,37 @@ impl Plugin {
     /// Computes the limits of a call from those of the process, the operator, the package and the call itself.
     ///
     /// # Errors
-    /// Those of [`LimitOverrides::check`].
+    /// The errors of [`LimitOverrides::check`].
     pub(super) fn limits_for(&self, context: &ToolContext, is_long_running: bool) -> Result<CallLimits, Error> {
         let requested_by_call = FuelMeter::requested_limits(context);
         if let (None, Some(limits), false) = (&requested_by_call, self.default_limits.get(), is_long_running) {
             return Ok(limits.clone());
         }
-        let request = requested_by_call.clone().unwrap_or_default().or(&self.requested_limits);
-        request.check()?;
+        let requested_limits = requested_by_call.clone().unwrap_or_default().or(&self.requested_limits);
+        requested_limits.check()?;
         let runtime = &self.runtime;
         if is_long_running {
-            let operator = runtime.operator_limits.clone().long_running();
-            return Ok(effective(&runtime.engines.limits, &operator, &request));
+            let operator_limits = runtime.operator_limits.clone().long_running();
+            return Ok(effective(&runtime.engines.limits, &operator_limits, &requested_limits));
         }
-        let limits = effective(&runtime.engines.limits, &runtime.operator_limits, &request);
+        let limits = effective(&runtime.engines.limits, &runtime.operator_limits, &requested_limits);
         Ok(match requested_by_call {
             Some(_) => limits,
             None => self.default_limits.get_or_init(|| limits).clone(),
         })
     }
 
-    /// Returns the compiled component. If it is not compiled yet, starts to compile it, and waits at most `load_wall_max`.
+    /// Returns the compiled component. If the component is not compiled yet, starts to compile it and waits at most
+    /// `load_wall_max`.
     pub(super) async fn linked_component(&self, context: &ToolContext) -> Result<Arc<LinkedComponent>, Error> {
         if let Some(component) = self.link_once.get() {
             return Ok(component);
         }
-        // Boxed, because it rarely runs and would enlarge the future of every call.
+        // Boxed, because this future rarely runs and would enlarge the future of every call.
         Box::pin(self.linked_component_within(context, self.runtime.engines.limits.load_wall_max)).await
     }
 
-    /// Returns the compiled component as [`Plugin::linked_component`] does, but waits at most `wall_max` if it is shorter than
+    /// Returns the compiled component as [`Plugin::linked_component`] does, but waits at most for the shorter of `wall_max` and
     /// `load_wall_max`. If compiling takes longer, it continues in the background.
     pub(super) async fn linked_component_within(
         &self,
@@ -324,21 +326,21 @@ impl Plugin {
     ) -> Result<Arc<LinkedComponent>, Error> {
         let wait = WaitLimit {
             wall_max: wall_max.min(self.runtime.engines.limits.load_wall_max),
-            cancel: context.cancel(),
+            cancel: context.cancel_token(),
         };
         let component = self.link_once.get_or_link(|| self.link_attempt(), wait).await;
         component.map_err(|error| error.with_plugin(&*self.name))
     }
 
-    /// Returns the work of one attempt to compile the component, or to load its code, and to link it.
+    /// Returns the future of one attempt to compile the component or load its code, and to link it.
     fn link_attempt(&self) -> impl Future<Output = Result<Arc<LinkedComponent>, Error>> + Send + 'static {
         let (engines, source) = (self.runtime.engines.clone(), self.source.clone());
         let (inspection, progress) = (self.inspection().clone(), self.link_once.progress().clone());
         load_or_compile(engines, source, inspection, progress)
     }
 
-    /// Plans the spare instance of the component after a call. A component has no spare instance if its instances occupy
-    /// several slots of wasmtime's instance pool.
+    /// Plans a spare instance of the component after a call. Does nothing if an instance of the component occupies several slots of
+    /// wasmtime's instance pool.
     pub(super) fn plan_spare_instance(self: Arc<Self>, component: &Arc<LinkedComponent>, limits: CallLimits) {
         if self.inspection().footprint.slots() != 1 {
             return;

@@ -22,12 +22,12 @@ use toolwit_core::{Error, ToolId};
 /// The options of a [`Runtime`]: the limits, files and services that its plugins share.
 #[derive(Clone, Debug, Default)]
 pub struct RuntimeOptions {
-    /// The limits of the process, shared by all plugins.
+    /// The limits of the process, which all plugins share.
     pub engine_limits: EngineLimits,
-    /// The operator's limits for each call. A limit that is not set has its default.
+    /// The operator's limits for each call. A limit that is not set has its default value.
     pub operator_limits: LimitOverrides,
     /// The ids of tools whose calls may take [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL). The id of
-    /// a method must not contain an entity, and covers all entities of its type.
+    /// a method must not contain an entity, and applies to all entities of its type.
     pub long_running: Vec<ToolId>,
     /// The cache directory for machine code.
     pub code_cache: CodeCacheLocation,
@@ -37,30 +37,32 @@ pub struct RuntimeOptions {
     pub wasi: WasiVersions,
     /// The path to the operator's grants file.
     pub grants_file: Option<PathBuf>,
-    /// The grants of the application, in addition to those of the file.
+    /// The grants of the application, in addition to the grants of the file.
     pub application_grants: Vec<NewGrant>,
     /// The path to the file with the values of secrets, as [`SecretStore`](crate::SecretStore) writes it.
     pub secrets_file: Option<PathBuf>,
-    /// The secrets of the application. They take precedence over those of the file.
+    /// The secrets of the application. They take precedence over the secrets of the file.
     pub secret_values: SecretValues,
-    /// Further files and directories that cannot be granted, in addition to the paths in these options.
+    /// Files and directories that cannot be granted. The grants file, the secrets file and the directory of the code cache cannot
+    /// be granted either.
     pub protected_paths: Vec<PathBuf>,
     /// Files and directories from which plugins are loaded. They can be granted for reading only.
     pub plugin_paths: Vec<PathBuf>,
-    /// The time at which the clocks of all plugins stand still, in seconds since 1970, so that calls can be replayed. It is
-    /// also the seed of their random bytes. If it is not set, the grants decide about clocks and random bytes.
+    /// The time at which the clocks of all plugins stand still, in seconds since 1970, so that calls can be replayed. The time is
+    /// also the seed of the plugins' random bytes. If the time is not set, the grants decide about clocks and random bytes.
     pub frozen_at: Option<u64>,
     /// The key–value store of plugins; by default in memory.
     pub keyvalue: Option<Arc<dyn KeyValueStore>>,
     /// The name resolver for granted HTTP requests; by default the resolver of the system.
     pub resolver: Option<Arc<dyn Resolve>>,
-    /// Texts with root certificates in PEM format, which granted HTTP requests trust in addition to those of the system.
+    /// Root certificates that granted HTTP requests trust in addition to the certificates of the system. Each item is text in PEM
+    /// format.
     #[cfg(feature = "network")]
     pub extra_root_certificates: Vec<Vec<u8>>,
 }
 
 /// The state that all plugins of a process share: engines, limits, grants, the network and the limits on session instances.
-/// One runtime is enough for a process.
+/// A process needs only one runtime.
 pub struct Runtime {
     pub(crate) engines: Arc<Engines>,
     pub(crate) operator_limits: LimitOverrides,
@@ -80,7 +82,7 @@ impl Runtime {
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for a limit that must not be zero, for grants
     /// that cannot be read or are invalid, and for secrets and certificates of the application that cannot be used;
     /// [`ErrorKind::Internal`](toolwit_core::ErrorKind::Internal) if a thread cannot be started. A granted rule that cannot be
-    /// enforced is not an error: it allows nothing.
+    /// enforced does not cause an error, and allows nothing.
     pub fn new(options: RuntimeOptions) -> Result<Arc<Self>, Error> {
         options.operator_limits.check()?;
         let code_cache = options.code_cache.open();

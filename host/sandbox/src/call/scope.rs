@@ -10,7 +10,7 @@ use crate::grants::authority::ConversationNumber;
 use toolwit_core::ToolId;
 
 /// The session instances of one conversation, and the tools that the conversation may use. Clones share the instances. An
-/// instance is dropped when the scope, its clones and all tools that were created from it are dropped.
+/// instance is dropped at the latest when the scope, its clones and all tools that were created from them are dropped.
 #[derive(Clone, Default)]
 pub struct Scope {
     policy: ConversationPolicy,
@@ -22,7 +22,7 @@ pub struct Scope {
 pub(crate) struct ConversationPolicy {
     conversation: ConversationNumber,
     /// The filter of the tools. `None` permits all tools.
-    may_use: Option<Arc<ToolFilter>>,
+    tool_filter: Option<Arc<ToolFilter>>,
 }
 
 /// A function that returns whether the tool with an id may be used.
@@ -35,7 +35,7 @@ impl ConversationPolicy {
 
     /// Returns whether the conversation may use a tool. For a method, `id` returns the id without the entity.
     pub(crate) fn may_use(&self, id: impl FnOnce() -> ToolId) -> bool {
-        self.may_use.as_ref().is_none_or(|may_use| may_use(id().as_str()))
+        self.tool_filter.as_ref().is_none_or(|filter| filter(id().as_str()))
     }
 }
 
@@ -53,7 +53,7 @@ impl Scope {
     /// the caller filters the tools with which the conversation starts.
     #[must_use]
     pub fn restricted_to(mut self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        self.policy.may_use = Some(match self.policy.may_use.take() {
+        self.policy.tool_filter = Some(match self.policy.tool_filter.take() {
             Some(earlier) => Arc::new(move |id: &str| earlier(id) && may_use(id)),
             None => Arc::new(may_use),
         });
@@ -64,10 +64,10 @@ impl Scope {
         &self.policy
     }
 
-    /// Returns the session of a plugin, which all its tools in this conversation share.
+    /// Returns the session of a plugin. All tools of the plugin in this conversation share the session.
     pub(crate) fn session(&self, plugin: &Arc<Plugin>, gatherer: &'static dyn ResourceGatherer) -> Arc<Session> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        // A plugin that replaced another of the same name gets a separate session. The entities of the replaced plugin keep the
+        // A plugin that replaced another plugin of the same name gets a new session. The entities of the replaced plugin keep the
         // old session alive.
         let existing = sessions
             .get(plugin.name())

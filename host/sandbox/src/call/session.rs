@@ -31,9 +31,9 @@ pub(crate) struct Session {
     plugin: Arc<Plugin>,
     pub(super) gatherer: &'static dyn ResourceGatherer,
     state: Mutex<SessionState>,
-    /// Whether the session has an instance, or a call that creates one.
+    /// Whether the session has an instance, or a running call that uses or creates an instance.
     pub(super) is_alive: AtomicBool,
-    /// The logical time of the last use.
+    /// The logical time of the last use, in uses of any session.
     last_used: AtomicU64,
 }
 
@@ -83,22 +83,22 @@ impl Session {
         &self.plugin
     }
 
-    /// Returns the number of slots of wasmtime's instance pool that the instance occupies.
+    /// Returns the number of slots that an instance of the session occupies in wasmtime's instance pool.
     pub(super) fn slots(&self) -> u64 {
         self.plugin.inspection().footprint.slots()
     }
 
-    /// Returns whether the session has an instance, or a call that creates one.
+    /// Returns whether the session has an instance, or a running call that uses or creates an instance.
     pub(super) fn is_alive(&self) -> bool {
         self.is_alive.load(Ordering::Relaxed)
     }
 
-    /// Returns the logical time of the last use. It increases with every use of any session.
+    /// Returns the logical time of the last use. The logical time increases with every use of any session.
     pub(super) fn last_used(&self) -> u64 {
         self.last_used.load(Ordering::Relaxed)
     }
 
-    /// Drops the instance and its entities, unless a call is using the session. Returns `false` if a call is using it.
+    /// Drops the instance and its entities, unless a call is using the session. Returns `false` if a call is using the session.
     pub(super) fn evict(&self) -> bool {
         let Ok(mut state) = self.state.try_lock() else {
             return false;
@@ -108,7 +108,7 @@ impl Session {
         true
     }
 
-    /// Records a use of the session. Returns its state, or `None` if an earlier call is using it.
+    /// Records a use of the session and locks its state. Returns `None` if an earlier call is using the session.
     pub(super) fn try_enter(&self) -> Option<MutexGuard<'_, SessionState>> {
         static LOGICAL_CLOCK: AtomicU64 = AtomicU64::new(1);
         self.last_used
@@ -116,7 +116,7 @@ impl Session {
         self.state.try_lock().ok()
     }
 
-    /// Waits for earlier calls to end. Returns the state and the waiting time.
+    /// Waits for earlier calls to end, and locks the state. Returns the state and the waiting time.
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] if the earlier calls do not end within `wall_max`, [`ErrorKind::Cancelled`] if this call is
@@ -130,7 +130,7 @@ impl Session {
             return Ok((state, Duration::ZERO));
         }
         let started = Instant::now();
-        // Boxed, because it rarely runs and would enlarge the future of every call.
+        // Boxed, because this future rarely runs and would enlarge the future of every call.
         let state = Box::pin(self.enter_in_turn(context, limits)).await?;
         Ok((state, started.elapsed()))
     }
@@ -144,7 +144,7 @@ impl Session {
         let _waiting = waits.begin(CallStack::held_sessions(context), self.number)?;
         tokio::select! {
             biased;
-            () = context.cancel().cancelled() => Err(cancelled_before_start()),
+            () = context.cancel_token().cancelled() => Err(cancelled_before_start()),
             state = self.state.lock() => Ok(state),
             () = tokio::time::sleep(limits.wall_max) => {
                 Err(Error::new(ErrorKind::Busy, Phase::Execute, "an earlier call in the same session is still running")
@@ -155,47 +155,47 @@ impl Session {
 }
 
 impl SessionState {
-    /// Drops the instance if the rights or variables have changed so that this call must not enter it. Returns whether the
-    /// instance was dropped.
-    pub(super) fn drop_outdated(&mut self, authority: &Authority) -> bool {
-        // Both functions must run, because each also stores the current rights or variables for the next call.
-        let have_rights_changed = self.drop_if_rights_changed(&authority.rights);
-        let have_variables_changed = self.drop_if_variables_changed(authority);
-        have_rights_changed || have_variables_changed
+    /// Drops the instance if it must not be used with the current rights or variables. Returns whether the instance was dropped.
+    pub(super) fn drop_outdated_instance(&mut self, authority: &Authority) -> bool {
+        // Both functions must run, because each of them also stores the current rights or variables for the next call.
+        let is_dropped_for_rights = self.drop_if_rights_revoked(&authority.rights);
+        let is_dropped_for_variables = self.drop_if_variables_changed(authority);
+        is_dropped_for_rights || is_dropped_for_variables
     }
 
-    /// Drops the instance and removes its entities, with the reason.
+    /// Drops the instance and removes its entities. Stores the reason for each entity.
     pub(super) fn drop_instance(&mut self, reason: &str) {
         self.instance = None;
         self.entities.clear(&reason.into());
     }
 
-    /// Drops an instance that ran with rights that the plugin does not have in this call. Stores the rights of this call.
-    fn drop_if_rights_changed(&mut self, rights: &Arc<OpenedRights>) -> bool {
-        let earlier = self.last_rights.replace(rights.clone());
-        let may_continue = earlier.is_none_or(|earlier| {
-            Arc::ptr_eq(&earlier, rights) || rights.effective.can_keep_instance_of(&earlier.effective)
+    /// Drops the instance if the plugin does not have all rights of its last call, or if rights have changed that are fixed at
+    /// instantiation. Stores the rights of this call. Returns whether an instance was dropped.
+    fn drop_if_rights_revoked(&mut self, rights: &Arc<OpenedRights>) -> bool {
+        let last_rights = self.last_rights.replace(rights.clone());
+        let can_keep_instance = last_rights.is_none_or(|last_rights| {
+            Arc::ptr_eq(&last_rights, rights) || rights.effective.can_keep_instance_of(&last_rights.effective)
         });
-        if may_continue || self.instance.is_none() {
+        if can_keep_instance || self.instance.is_none() {
             return false;
         }
         self.drop_instance("the grants of the plugin have changed");
         true
     }
 
-    /// Drops an instance that was created with other variables, because it could use a key that was revoked. Stores the
-    /// variables of this call.
+    /// Drops the instance if it was created with other variables, because the guest could use a key that was revoked. Stores the
+    /// variables of this call. Returns whether an instance was dropped.
     fn drop_if_variables_changed(&mut self, authority: &Authority) -> bool {
-        let is_same = self.last_variables == authority.variables;
+        let are_unchanged = self.last_variables == authority.variables;
         self.last_variables.clone_from(&authority.variables);
-        if is_same || self.instance.is_none() {
+        if are_unchanged || self.instance.is_none() {
             return false;
         }
         self.drop_instance("the environment variables of the plugin have changed");
         true
     }
 
-    /// Removes the entities of an instance that is missing because the future of its call was dropped while it ran.
+    /// Removes the entities if the instance no longer exists. This happens if the future of a call was dropped while the call ran.
     pub(super) fn remove_abandoned_entities(&mut self) {
         if self.instance.is_none() && !self.entities.is_empty() {
             self.drop_instance("an earlier call was abandoned while it ran");

@@ -1,4 +1,4 @@
-//! A call in a session instance.
+//! Calls in a session instance, which keeps resources between calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::MutexGuard;
 use wasmtime::component::Val;
 
-use super::entity_table::{EntityHandles, EntityKey, EntityTable};
+use super::entity_table::{EntityKey, EntityResolver, EntityTable};
 use super::function::invalid_arguments;
 use super::guarded_call::{GuardedCall, GuestWork, RunningCall};
 use super::instance::Instance;
@@ -32,18 +32,18 @@ use toolwit_core::{Error, ErrorKind, Phase};
 pub(crate) enum EntityTarget {
     /// No entity, for a free function, a constructor or a static function.
     None,
-    /// A fixed entity.
+    /// Always the same entity.
     Entity(EntityKey),
-    /// The entity of this type whose id is an argument.
+    /// The entity of this type whose id is in the arguments of the call.
     ByParameter(ResourceIndex),
 }
 
-/// Converts the resources of a result to entities. The module `entity` implements it.
+/// Converts the resources of a result to entities. The module `entity` implements this trait.
 pub(crate) trait ResourceGatherer: Send + Sync {
-    /// Registers every handle, and returns the JSON and the tools of the entities.
+    /// Registers an entity for every handle, and returns the JSON and the tools of the entities.
     ///
     /// # Errors
-    /// The error of the guest in a call of `id`, `describe` or a destructor, except for a trap of `id`; see
+    /// The error of the guest's methods `id` and `describe` and of destructors. A trap of `id` is not an error: it is returned in
     /// [`GatheredEntities::trap`].
     fn gather<'a>(
         &'a self,
@@ -55,7 +55,7 @@ pub(crate) trait ResourceGatherer: Send + Sync {
     ) -> BoxFuture<'a, Result<GatheredEntities, Error>>;
 }
 
-/// The handles in a result.
+/// The resource handles in a result.
 #[derive(Clone, Copy)]
 pub(crate) struct ResultHandles<'a> {
     pub(crate) handles: &'a [FoundHandle],
@@ -66,13 +66,13 @@ pub(crate) struct ResultHandles<'a> {
 /// The entities of a result.
 #[derive(Default)]
 pub(crate) struct GatheredEntities {
-    /// The JSON of each handle, in the order of the handles.
+    /// The JSON that replaces each handle in the result, in the order of the handles.
     pub(crate) values: Vec<Value>,
     /// The providers of the entities' tools.
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     /// The resources that cannot become entities.
     pub(crate) rejected: Vec<RejectedProvider>,
-    /// The trap of a call of `id`. The result remains valid, but the instance is lost with all entities.
+    /// The trap of the guest's method `id`. The result remains valid, but the instance must be dropped with all its entities.
     pub(crate) trap: Option<Error>,
 }
 
@@ -83,17 +83,18 @@ pub(crate) struct SessionCall<'a> {
     function_index: usize,
     target: &'a EntityTarget,
     arguments: Arguments,
-    /// The decoded arguments, the handle of the target first. Empty until the arguments are decoded.
+    /// The decoded arguments. If there is a target, its handle comes first. Empty until the arguments are decoded.
     params: Vec<Val>,
-    /// The entity on which the function is called.
+    /// The key of the entity on which the function is called. `None` if there is no such entity, and before the arguments are
+    /// checked.
     target_key: Option<EntityKey>,
     /// The entities that the call takes ownership of.
     owned_entities: Vec<EntityKey>,
-    /// The trap that ended the instance after it had returned its result.
+    /// The trap of the guest's method `id`, which the host calls after the function. See [`GatheredEntities::trap`].
     trap: Option<Error>,
-    // Declared before `state`, so that it is dropped before the lock is released.
-    alive: Option<AliveGuard<'a>>,
-    /// The lock of the session. `None` until the call has entered the session.
+    // Declared before `state`, so that the guard is dropped before the lock is released.
+    alive_guard: Option<AliveGuard<'a>>,
+    /// The state of the session, which is locked until the call has ended. `None` until the call has entered the session.
     state: Option<MutexGuard<'a, SessionState>>,
 }
 
@@ -113,7 +114,7 @@ impl<'a> SessionCall<'a> {
             target_key: None,
             owned_entities: Vec::new(),
             trap: None,
-            alive: None,
+            alive_guard: None,
             state: None,
         }
     }
@@ -122,8 +123,9 @@ impl<'a> SessionCall<'a> {
         &self.session.plugin().inspection().shape
     }
 
-    /// Returns the entity on which the function is called. Removes the argument that contains its id.
-    fn take_target(&mut self) -> Result<Option<EntityKey>, Error> {
+    /// Returns the key of the entity on which the function is called. If an argument contains the id of the entity, removes the
+    /// argument.
+    fn take_target_key(&mut self) -> Result<Option<EntityKey>, Error> {
         match self.target {
             EntityTarget::None => Ok(None),
             EntityTarget::Entity(key) => Ok(Some(key.clone())),
@@ -141,15 +143,15 @@ impl<'a> SessionCall<'a> {
         }
     }
 
-    /// Decodes the arguments with the entities of a locked session, and keeps the lock until the call has ended.
-    fn decode_with(&mut self, mut state: MutexGuard<'a, SessionState>) -> Result<(), Error> {
+    /// Decodes the arguments with the entities of the locked session. Keeps the lock until the call has ended.
+    fn decode_with_lock(&mut self, mut state: MutexGuard<'a, SessionState>) -> Result<(), Error> {
         state.remove_abandoned_entities();
         self.decode(&state.entities)?;
         self.state = Some(state);
         Ok(())
     }
 
-    /// Decodes the arguments to parameters. The handle of the target comes first.
+    /// Decodes the arguments to `params`. If there is a target, its handle comes first.
     fn decode(&mut self, entities: &EntityTable) -> Result<(), Error> {
         let shape = self.shape();
         self.params.clear();
@@ -163,18 +165,18 @@ impl<'a> SessionCall<'a> {
             })?;
             self.params.push(Val::Resource(entity.handle));
         }
-        let mut handles = EntityHandles::new(entities, shape);
+        let mut resolver = EntityResolver::new(entities, shape);
         let params = decode_arguments(
             &shape.functions[self.function_index].params,
             &self.arguments,
-            &mut handles,
+            &mut resolver,
         );
         self.params.extend(params.map_err(invalid_arguments)?);
-        self.owned_entities = handles.owned_entities;
+        self.owned_entities = resolver.owned_entities;
         if let Some(target) = self.target_key.as_ref().filter(|key| self.owned_entities.contains(key)) {
+            let (_, id) = target;
             return Err(invalid_argument(format!(
-                "the entity `{}` cannot be given away in a call of its own method",
-                target.1
+                "the entity `{id}` cannot be given away in a call of its own method"
             )));
         }
         Ok(())
@@ -184,16 +186,17 @@ impl<'a> SessionCall<'a> {
 impl GuestWork for SessionCall<'_> {
     fn check(&mut self, call: &GuardedCall<'_>) -> Result<(), Error> {
         CallStack::require_not_reentrant(call.context, self.session.number())?;
-        self.target_key = self.take_target()?;
-        // While an earlier call uses the session, the entities of this call may not exist yet. The arguments are then decoded
-        // in `enter`.
+        self.target_key = self.take_target_key()?;
+        // If an earlier call is still using the session, `enter` decodes the arguments instead. The earlier call may create the
+        // entities that the arguments refer to.
         if let Some(state) = self.session.try_enter() {
-            self.decode_with(state)?;
+            self.decode_with_lock(state)?;
         }
         Ok(())
     }
 
     fn check_authority(&self, authority: &Authority) -> Result<(), Error> {
+        // The session instance has all rights of its plugin, so a caller with fewer rights must not use it.
         authority.require_full_rights()
     }
 
@@ -207,25 +210,28 @@ impl GuestWork for SessionCall<'_> {
         if self.state.is_none() {
             let (state, session_waiting_time) = self.session.enter(call.context, limits).await?;
             waiting_time = session_waiting_time;
-            self.decode_with(state)?;
+            self.decode_with_lock(state)?;
         }
-        let is_outdated = self.state.as_mut().is_some_and(|state| state.drop_outdated(authority));
+        let is_outdated = self
+            .state
+            .as_mut()
+            .is_some_and(|state| state.drop_outdated_instance(authority));
         if is_outdated && let Some(state) = self.state.take() {
             self.session.is_alive.store(false, Ordering::Relaxed);
-            // Fails if the arguments contain an id of an entity, because all entities were dropped with the instance.
-            self.decode_with(state)?;
+            // Decoding fails now if the arguments contain the id of an entity, because the entities were dropped with the instance.
+            self.decode_with_lock(state)?;
         }
         Ok(waiting_time)
     }
 
     async fn instance(&mut self, call: &RunningCall<'_>) -> Result<Instance, Error> {
-        self.alive = Some(AliveGuard::new(&self.session.is_alive));
+        self.alive_guard = Some(AliveGuard::new(&self.session.is_alive));
         if let Some(mut instance) = self.state.as_mut().and_then(|state| state.instance.take()) {
             instance.start_call(&call.clock, call.authority)?;
             return Ok(instance);
         }
         call.plugin.runtime().session_limits.make_room_for(self.session);
-        // Boxed, because it runs once per session and would enlarge the future of every call.
+        // Boxed, because this future runs once per session and would enlarge the future of every call.
         let mut instance = Box::pin(call.fresh_instance(Stdio::Log)).await?;
         instance.set_session(self.session.number());
         Ok(instance)
@@ -261,13 +267,14 @@ impl GuestWork for SessionCall<'_> {
             depth: target.map_or(0, |target| target.depth) + 1,
         };
         let gatherer = self.session.gatherer;
-        let gathered = gatherer
+        let result_entities = gatherer
             .gather(self.session, call, instance, entities, result_handles)
             .await?;
-        let mut result = tool_result(function, value, &mut gathered.values.into_iter(), call.clock.limits)?;
-        result.providers = gathered.providers;
-        result.rejected = gathered.rejected;
-        self.trap = gathered.trap;
+        let mut entity_values = result_entities.values.into_iter();
+        let mut result = tool_result(function, value, &mut entity_values, call.clock.limits)?;
+        result.providers = result_entities.providers;
+        result.rejected = result_entities.rejected;
+        self.trap = result_entities.trap;
         Ok(result)
     }
 
@@ -277,10 +284,10 @@ impl GuestWork for SessionCall<'_> {
             self.handle_dropped_instance(&trap);
             return None;
         }
-        match (self.state.as_mut(), self.alive.take()) {
-            (Some(state), Some(alive)) => {
+        match (self.state.as_mut(), self.alive_guard.take()) {
+            (Some(state), Some(alive_guard)) => {
                 state.instance = Some(instance);
-                alive.keep();
+                alive_guard.keep();
                 None
             }
             _ => Some(instance),
@@ -294,8 +301,8 @@ impl GuestWork for SessionCall<'_> {
     }
 }
 
-/// Marks a session as alive while a call runs. The mark is cleared by dropping the guard, because the future of the call may be
-/// dropped at any await point.
+/// Sets the flag `is_alive` of a [`Session`] while a call runs. The destructor of the guard clears the flag, because the future of
+/// the call may be dropped at any await point.
 struct AliveGuard<'a>(Option<&'a AtomicBool>);
 
 impl<'a> AliveGuard<'a> {
@@ -304,7 +311,7 @@ impl<'a> AliveGuard<'a> {
         Self(Some(flag))
     }
 
-    /// Keeps the mark after the call, because the session keeps its instance.
+    /// Leaves the flag set after the call, because the session keeps its instance.
     fn keep(mut self) {
         self.0 = None;
     }
@@ -318,7 +325,7 @@ impl Drop for AliveGuard<'_> {
     }
 }
 
-/// Creates the error of a method whose entity no longer exists.
+/// Creates the error for a call of a method whose entity no longer exists.
 fn entity_gone(shape: &Shape, key: &EntityKey, entities: &EntityTable) -> Error {
     let (index, id) = key;
     let name = shape.resources[index.0].json_name();

@@ -6,7 +6,8 @@ use super::session::Session;
 use super::session_waits::SessionWaits;
 use toolwit_core::limits::EngineLimits;
 
-/// Session instances may occupy one in this many slots of wasmtime's instance pool. The other slots are for fresh instances.
+/// The limit for session instances is the number of slots in wasmtime's instance pool, divided by this number. The other slots
+/// are for fresh instances.
 const SESSION_SLOTS_DIVISOR: u64 = 2;
 
 /// Limits the number of live session instances per conversation and per process, and the slots of the instance pool that they
@@ -14,7 +15,7 @@ const SESSION_SLOTS_DIVISOR: u64 = 2;
 pub(crate) struct SessionLimits {
     /// The sessions of the process that have created an instance, or are about to create one.
     sessions: Mutex<Vec<Weak<Session>>>,
-    /// The calls that wait for a session.
+    /// The registered waits of calls for a session.
     waits: SessionWaits,
     per_conversation_max: usize,
     process_max: usize,
@@ -33,25 +34,25 @@ impl SessionLimits {
         }
     }
 
-    /// Returns the calls that wait for a session.
+    /// Returns the registered waits of calls for a session.
     pub(super) fn waits(&self) -> &SessionWaits {
         &self.waits
     }
 
     /// Registers a session that is about to create its instance, and evicts instances of other sessions if a limit would be
-    /// exceeded. A limit can still be exceeded afterwards, because a session in a call is not evicted.
+    /// exceeded. A limit can still be exceeded afterwards, because a session that a call is using is not evicted.
     pub(crate) fn make_room_for(&self, session: &Arc<Session>) {
-        let mut live = self.register(session);
-        live.sort_by_key(|other| other.last_used());
-        let same_conversation_count = live
+        let mut other_sessions = self.register(session);
+        other_sessions.sort_by_key(|other| other.last_used());
+        let same_conversation_count = other_sessions
             .iter()
             .filter(|other| other.conversation() == session.conversation())
             .count();
         let mut excess_in_conversation = (same_conversation_count + 1).saturating_sub(self.per_conversation_max);
-        let mut excess_in_process = (live.len() + 1).saturating_sub(self.process_max);
-        let slots = live.iter().map(|other| other.slots()).sum::<u64>() + session.slots();
+        let mut excess_in_process = (other_sessions.len() + 1).saturating_sub(self.process_max);
+        let slots = other_sessions.iter().map(|other| other.slots()).sum::<u64>() + session.slots();
         let mut excess_slots = slots.saturating_sub(self.slots_max);
-        for other in live {
+        for other in other_sessions {
             let is_same_conversation = other.conversation() == session.conversation();
             let is_over_limit =
                 excess_in_process > 0 || excess_slots > 0 || (excess_in_conversation > 0 && is_same_conversation);
@@ -63,7 +64,8 @@ impl SessionLimits {
         }
     }
 
-    /// Registers `session`, and removes dropped sessions from the list. Returns the other sessions that have an instance.
+    /// Registers `session`, and removes dropped sessions from the list. Returns the other sessions that have an instance, or a
+    /// call that creates one.
     fn register(&self, session: &Arc<Session>) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|other| other.strong_count() > 0);

@@ -1,18 +1,18 @@
-//! The calls that wait for a session. A wait that could never end is refused.
+//! The waits of calls for a session. A wait that could never end is refused.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The waiting calls of a process. [`SessionWaits::begin`] refuses a wait that could never end, such as that of two sessions
-/// whose calls wait for each other.
+/// The waits of all calls for sessions. [`SessionWaits::begin`] refuses a wait that could never end. An example is two sessions
+/// whose calls would wait for each other.
 #[derive(Debug, Default)]
 pub(crate) struct SessionWaits {
     waits: Mutex<Vec<SessionWait>>,
 }
 
-/// A call that waits for a session.
+/// The wait of a call for a session.
 #[derive(Debug)]
 struct SessionWait {
     /// The numbers of the sessions that the surrounding calls hold until the waiting call ends. Empty for an outermost call.
@@ -61,9 +61,10 @@ impl SessionWaits {
     }
 }
 
-/// Returns whether a session is held, or waits for one of the held sessions, directly or through other sessions. A session
-/// becomes free only when all calls inside its call have ended. So the session waits for every session for which one of these
-/// calls waits.
+/// Returns whether `session` is one of the held sessions, or waits for one of them, directly or through other sessions.
+///
+/// A session waits for another one if a call inside its current call waits for the other one, because the session becomes free
+/// only when all calls inside its current call have ended.
 fn waits_for_held(waits: &[SessionWait], session: u64, held_sessions: &[u64]) -> bool {
     let (mut pending, mut visited) = (vec![session], HashSet::new());
     while let Some(session) = pending.pop() {
@@ -97,7 +98,7 @@ mod tests {
 
     // attack: K9
     #[test]
-    fn a_wait_that_closes_a_circle_is_refused() {
+    fn a_wait_that_closes_a_cycle_is_refused() {
         let waits = SessionWaits::default();
         let begin = |held_sessions: &[u64], wanted_session: u64| waits.begin(held_sessions.into(), wanted_session);
         let first = begin(&[1], 2).unwrap();
@@ -105,11 +106,11 @@ mod tests {
         let second = begin(&[2], 3).unwrap();
         let message = begin(&[7, 3], 1).unwrap_err().message.clone();
         assert!(message.contains("waits for this call"), "{message}");
-        // Outermost calls hold no session, and others can wait in a line.
+        // An outermost call holds no session, and a chain of waits is not a cycle.
         let third = begin(&[], 1).unwrap();
         let fourth = begin(&[4], 1).unwrap();
         drop((second, third, fourth));
-        assert!(begin(&[3], 1).is_ok(), "2 does not wait for 3 any more");
+        assert!(begin(&[3], 1).is_ok(), "session 2 no longer waits for session 3");
         drop(first);
         assert!(begin(&[2], 1).is_ok());
         assert!(waits.lock().is_empty());

@@ -1,5 +1,5 @@
-//! Runs guest code until it ends or must be stopped. The epoch stops a guest that computes. A guest that waits is stopped by
-//! dropping its future.
+//! Runs guest code until it ends or must be stopped. The epoch interruption of wasmtime stops a guest that computes. A guest
+//! that waits in a host call is stopped by dropping its future.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -10,18 +10,19 @@ use tokio_util::sync::CancellationToken;
 use crate::link::limits::call_clock::Deadline;
 use crate::link::limits::stop_flag::{StopCause, StopFlag};
 
-/// The error of a call whose future was dropped while its guest waited in a host call. The store must be dropped too.
+/// The error of a call whose guest still waited in a host call after it had to stop. The caller must drop the guest's future
+/// and the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AbandonedGuest(pub(crate) StopCause);
 
 /// Runs guest code until it ends, passes its deadline, is cancelled, or the host raises the stop flag in a host call.
 ///
 /// A guest that must stop is polled once more. If the guest computes, the epoch interrupts it in that poll and it traps. If
-/// its future is still pending, it waits in a host call, possibly forever, and the future is dropped.
+/// its future is still pending, the guest waits in a host call, possibly forever, and this function returns.
 ///
 /// # Errors
-/// [`AbandonedGuest`] if the guest's future was dropped. A guest that the epoch stopped returns its trap, and the flag
-/// has the cause.
+/// [`AbandonedGuest`] if the guest's future is still pending. If the epoch stopped the guest, the output is its trap, and the
+/// flag has the cause.
 pub(crate) async fn run_guest<T>(
     stop: &StopFlag,
     deadline: &Deadline,

@@ -1,4 +1,4 @@
-//! The functions of a plugin as tools.
+//! The tools of a plugin's functions and entities.
 
 use std::sync::Arc;
 
@@ -27,8 +27,9 @@ pub(crate) struct PluginTool {
     policy: ConversationPolicy,
     /// The session with the instance that all calls of a conversation share. `None` for a plugin without resources.
     session: Option<Arc<Session>>,
-    /// The index of the function in the shape.
+    /// The index of the function in the [`Shape`](crate::values::types::Shape) of the component.
     function_index: usize,
+    /// The entity on which the function is called.
     target: EntityTarget,
     definition: ToolDefinition,
     /// The validator of the arguments, used only for a dynamic tool.
@@ -155,7 +156,7 @@ impl PluginTool {
         }
     }
 
-    /// Returns the tool of a function of the plugin, by its id or its name. Returns `None` if it does not exist, or if the
+    /// Returns another tool of the same plugin, by its id or its name. Returns `None` if it does not exist, or if the
     /// conversation may not use it.
     pub(super) fn sibling(&self, id_or_name: &str) -> Option<Self> {
         let inspection = self.plugin.inspection();

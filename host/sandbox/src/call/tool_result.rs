@@ -14,7 +14,7 @@ use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 /// Converts the result of a function. `entities` yields the JSON of each handle in the value, in order.
 ///
 /// # Errors
-/// [`ErrorKind::ResultBytes`] for a result over its limits, and [`ErrorKind::Internal`] for a value that does not have the
+/// [`ErrorKind::ResultBytes`] for a result that exceeds the limits, and [`ErrorKind::Internal`] for a value that does not have the
 /// declared type.
 pub(crate) fn tool_result(
     function: &Function,
@@ -46,7 +46,7 @@ pub(crate) fn tool_result(
     Ok(result)
 }
 
-/// Converts the JSON of a value that the function returned as its success: a `tool-result`, or any other value.
+/// Converts the JSON of the value that a function returned: a `tool-result` or any other value.
 fn success(function: &Function, value: Value) -> ToolResult {
     if function.returns_tool_result {
         read_tool_result(&value)
@@ -55,7 +55,7 @@ fn success(function: &Function, value: Value) -> ToolResult {
     }
 }
 
-/// Returns the docs of the case that an error value has.
+/// Returns the docs of the variant or enum case of an error value.
 fn case_docs<'a>(ty: &'a WitType, value: &Val) -> Option<&'a str> {
     let label = match (ty, value) {
         (WitType::Variant(cases), Val::Variant(name, _)) => {
@@ -68,7 +68,7 @@ fn case_docs<'a>(ty: &'a WitType, value: &Val) -> Option<&'a str> {
     label?.docs.as_deref()
 }
 
-/// Converts the error value of a function that failed. The model receives the value and the docs of its case.
+/// Converts the JSON of the error that a function returned. The model receives the error and the docs of its case.
 fn failure(error: Value, docs: Option<&str>) -> ToolResult {
     let mut text = match &error {
         Value::Null => "the tool failed without a reason".to_owned(),

@@ -37,7 +37,7 @@ impl<T> From<ciborium_ll::Error<T>> for CborError {
 /// Decodes exactly one CBOR item to JSON.
 ///
 /// Byte strings become base64. A tag is dropped and its content remains. Keys that are numbers, booleans or null become
-/// the text of their JSON. Infinities and NaN become null.
+/// their JSON text. Infinities and NaN become null.
 ///
 /// # Errors
 /// [`CborError`]. A map with a duplicate key and bytes after the item are invalid.
@@ -65,18 +65,18 @@ impl Reader<'_> {
     /// Reads one item.
     fn read_item(&mut self, depth: usize) -> Result<Value, CborError> {
         let header = self.decoder.pull()?;
-        self.read_value(header, depth)
+        self.read_item_after(header, depth)
     }
 
-    /// Reads the item that begins with a header.
-    fn read_value(&mut self, header: Header, depth: usize) -> Result<Value, CborError> {
+    /// Reads the rest of an item whose header has been read.
+    fn read_item_after(&mut self, header: Header, depth: usize) -> Result<Value, CborError> {
         self.parts += 1;
         if depth > DEPTH_MAX || self.parts > ARGUMENT_PARTS_MAX {
             return Err(CborError::TooLarge);
         }
         Ok(match header {
             Header::Positive(number) => number.into(),
-            Header::Negative(number) => negative(number),
+            Header::Negative(number) => negative_integer(number),
             Header::Float(number) => Number::from_f64(number).map_or(Value::Null, Value::Number),
             Header::Simple(simple::TRUE) => true.into(),
             Header::Simple(simple::FALSE) => false.into(),
@@ -94,7 +94,7 @@ impl Reader<'_> {
         let mut items = Vec::new();
         // The length is untrusted: no memory is reserved for it.
         while let Some(header) = self.next_header(length, items.len())? {
-            items.push(self.read_value(header, depth + 1)?);
+            items.push(self.read_item_after(header, depth + 1)?);
         }
         Ok(Value::Array(items))
     }
@@ -102,10 +102,10 @@ impl Reader<'_> {
     fn read_map(&mut self, length: Option<usize>, depth: usize) -> Result<Value, CborError> {
         let (mut fields, mut count) = (Map::new(), 0);
         while let Some(header) = self.next_header(length, count)? {
-            let key = match self.read_value(header, depth + 1)? {
+            let key = match self.read_item_after(header, depth + 1)? {
                 Value::String(text) => text,
-                // As the text of its JSON, such a key could double in length with each level of nested keys, because
-                // each level escapes the quotes inside it.
+                // If such a key became JSON text, each level of nested keys would escape the quotes inside it, and could
+                // so double the length of the text.
                 Value::Array(_) | Value::Object(_) => return Err(CborError::CompositeKey),
                 scalar => scalar.to_string(),
             };
@@ -149,9 +149,9 @@ impl Reader<'_> {
     }
 }
 
-/// Converts the number in a CBOR header of a negative integer to that integer: `-1 - number`.
+/// Returns the negative integer whose CBOR header contains `number`: `-1 - number`.
 #[allow(clippy::cast_precision_loss, reason = "`Number` has no integers of this size")]
-fn negative(number: u64) -> Value {
+fn negative_integer(number: u64) -> Value {
     match i64::try_from(number) {
         Ok(number) => (-1 - number).into(),
         Err(_) => Number::from_f64(-1.0 - number as f64).map_or(Value::Null, Value::Number),
@@ -164,13 +164,13 @@ pub(crate) fn encode(fields: &Map<String, Value>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::from(&mut bytes);
     // Writing to a vector does not fail.
-    let _: Result<(), std::io::Error> = push_map(&mut encoder, fields);
+    let _: Result<(), std::io::Error> = encode_map(&mut encoder, fields);
     bytes
 }
 
 type Writer<'a> = Encoder<&'a mut Vec<u8>>;
 
-fn push(encoder: &mut Writer<'_>, value: &Value) -> Result<(), std::io::Error> {
+fn encode_value(encoder: &mut Writer<'_>, value: &Value) -> Result<(), std::io::Error> {
     match value {
         Value::Null => encoder.push(Header::Simple(simple::NULL)),
         Value::Bool(true) => encoder.push(Header::Simple(simple::TRUE)),
@@ -179,20 +179,20 @@ fn push(encoder: &mut Writer<'_>, value: &Value) -> Result<(), std::io::Error> {
         Value::String(text) => encoder.text(text, None),
         Value::Array(items) => {
             encoder.push(Header::Array(Some(items.len())))?;
-            items.iter().try_for_each(|item| push(encoder, item))
+            items.iter().try_for_each(|item| encode_value(encoder, item))
         }
-        Value::Object(fields) => push_map(encoder, fields),
+        Value::Object(fields) => encode_map(encoder, fields),
     }
 }
 
-fn push_map(encoder: &mut Writer<'_>, fields: &Map<String, Value>) -> Result<(), std::io::Error> {
+fn encode_map(encoder: &mut Writer<'_>, fields: &Map<String, Value>) -> Result<(), std::io::Error> {
     encoder.push(Header::Map(Some(fields.len())))?;
     let mut sorted: Vec<_> = fields.iter().collect();
     // The encoding of a key begins with its length, so a shorter key comes first.
     sorted.sort_by_key(|(key, _)| (key.len(), key.as_str()));
     sorted.into_iter().try_for_each(|(key, value)| {
         encoder.text(key, None)?;
-        push(encoder, value)
+        encode_value(encoder, value)
     })
 }
 

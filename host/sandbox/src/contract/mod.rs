@@ -8,7 +8,7 @@
 //! - `cbor`: converts CBOR to JSON, and JSON to CBOR.
 //!
 //! The types of a contract are fixed. They are therefore Rust types here, and are not read from the component.
-//! Inspection decides which contract a component exports.
+//! Inspection detects which contract a component exports.
 
 pub(crate) mod act;
 pub(crate) mod cbor;
@@ -20,7 +20,7 @@ use wasmtime::component::Func;
 use crate::link::host::host_state::HostState;
 use toolwit_core::text::printable;
 
-/// The maximum length of a guest's error message, in characters. Unlike a result, an error cannot be read in parts.
+/// The maximum length of a guest's error message, in characters. A model can read a long result in parts, but not an error.
 const REASON_CHARS_MAX: usize = 2_000;
 
 /// A function of a contract, with its arguments.
@@ -41,7 +41,8 @@ pub(crate) trait ContractFunction: Send {
     ) -> impl Future<Output = wasmtime::Result<Self::Output>> + Send;
 }
 
-/// Returns the reason of a guest's error as printable text of limited length.
+/// Returns the reason of a guest's error as printable text of at most [`REASON_CHARS_MAX`] characters. Replaces a blank
+/// reason by a default text.
 fn printable_reason(text: &str) -> String {
     let text: String = printable(text).chars().take(REASON_CHARS_MAX).collect();
     if text.trim().is_empty() {

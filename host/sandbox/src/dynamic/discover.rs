@@ -27,8 +27,8 @@ impl Plugin {
     /// it has no dynamic tools, or if its tools have been discovered already.
     ///
     /// The query runs as a call, under the limits of a call and with the grants of the plugin. It takes at most
-    /// [`DISCOVERY_WALL_MAX`], compiling included. If compiling takes longer, it continues in the background as long as
-    /// the host lives. The returned plugin shares the compiled code of this one.
+    /// [`DISCOVERY_WALL_MAX`], including the time to compile the component. If compiling takes longer, it continues in
+    /// the background until the process ends. The returned plugin shares the compiled code of this one.
     ///
     /// # Errors
     /// Those of a call; [`ErrorKind::Tool`] with the reason that the component returned instead of a list;
@@ -158,7 +158,7 @@ fn error_before_query(error: Error) -> Error {
     }
 }
 
-/// Adds to the message of an error that the tools could not be discovered.
+/// Adds to the message of an error that the tools could not be discovered. The error becomes the source of the new one.
 fn error_during_query(error: Error) -> Error {
     let message = format!("its tools could not be discovered: {}", error.message);
     let discovery_error = Error::new(error.kind, error.phase, message);

@@ -20,13 +20,14 @@ fn tool(name: &str, schema: impl ToString) -> ListedTool {
     }
 }
 
-fn check(tools: Vec<ListedTool>) -> Result<Vec<DiscoveredTool>, String> {
+/// Validates tools with a deadline that the test does not reach.
+fn validate_in_time(tools: Vec<ListedTool>) -> Result<Vec<DiscoveredTool>, String> {
     validate(tools, Instant::now() + Duration::from_secs(60))
 }
 
 /// Returns the reason why tools are refused.
 fn refusal(tools: Vec<ListedTool>) -> String {
-    check(tools).unwrap_err()
+    validate_in_time(tools).unwrap_err()
 }
 
 /// Returns the reason why a schema is refused.
@@ -45,12 +46,12 @@ fn valid_tools_are_accepted() {
     let mut soup = tool("Soup_of-the-day", &schema);
     soup.description = format!("  Soup\u{1b}[2J{}", "x".repeat(10_000));
     soup.output_schema = Some("{\"type\": \"string\"}".to_owned());
-    let accepted = serde_json::to_value(check(vec![soup]).unwrap()).unwrap();
+    let accepted = serde_json::to_value(validate_in_time(vec![soup]).unwrap()).unwrap();
     assert_eq!(accepted[0]["input_schema"], schema);
     let description = accepted[0]["description"].as_str().unwrap();
     assert!(description.starts_with("Soup[2Jx"), "control characters are dropped");
     assert_eq!(description.chars().count(), 8_192, "a long text is cut");
-    assert_eq!(check(Vec::new()).unwrap(), []);
+    assert_eq!(validate_in_time(Vec::new()).unwrap(), []);
 }
 
 #[test]
@@ -62,8 +63,8 @@ fn invalid_and_duplicate_names_are_refused() {
             "{name:?}"
         );
     }
-    for (one, other) in [("a", "a"), ("get-it", "get_it"), ("Get", "get")] {
-        let why = refusal(vec![tool(one, &object), tool(other, &object)]);
+    for (first, second) in [("a", "a"), ("get-it", "get_it"), ("Get", "get")] {
+        let why = refusal(vec![tool(first, &object), tool(second, &object)]);
         assert!(why.contains("the same name"), "{why}");
     }
     let many = (0..=DYNAMIC_TOOLS_MAX).map(|index| tool(&format!("t{index}"), &object));
@@ -98,13 +99,13 @@ fn schemas_with_external_or_cyclic_references_are_refused() {
         .collect();
     let bomb = json!({"type": "object", "$ref": "#/$defs/d0", "$defs": growing_definitions});
     let why = schema_refusal(bomb);
-    assert!(why.contains("more than 8192 parts"), "{why}");
+    assert!(why.contains("more than 8192 JSON values"), "{why}");
     let dialect = |root: &str, part: &str| {
         let part = json!({"$schema": format!("https://json-schema.org/{part}/schema"), "type": "string"});
         let root = format!("https://json-schema.org/{root}/schema");
         json!({"$schema": root, "type": "object", "properties": {"a": part}})
     };
-    check(vec![tool("t", dialect("draft/2020-12", "draft/2020-12"))]).unwrap();
+    validate_in_time(vec![tool("t", dialect("draft/2020-12", "draft/2020-12"))]).unwrap();
     let mixed = schema_refusal(dialect("draft/2020-12", "draft-07"));
     assert!(mixed.contains("dialect"), "{mixed}");
     assert!(schema_refusal(property(json!({"$id": "http://a/", "$ref": "#/b"}))).contains("`$id`"));
@@ -149,18 +150,20 @@ fn keywords_that_double_the_work_are_refused() {
             let schema = json!({"type": "object", "properties": {"a": {keyword: value}}});
             assert!(schema_refusal(schema).contains(&format!("uses `{keyword}`")));
         }
-        let hidden = json!({"type": "object", "$ref": "#/default", "default": {keyword: {}}});
-        assert!(schema_refusal(hidden).contains(&format!("uses `{keyword}`")));
-        let named = json!({"type": "object", "properties": {keyword: {"type": "string"}}});
-        check(vec![tool("t", named)]).unwrap();
+        let in_referenced_default = json!({"type": "object", "$ref": "#/default", "default": {keyword: {}}});
+        assert!(schema_refusal(in_referenced_default).contains(&format!("uses `{keyword}`")));
+        let as_property_name = json!({"type": "object", "properties": {keyword: {"type": "string"}}});
+        validate_in_time(vec![tool("t", as_property_name)]).unwrap();
     }
 }
 
 // attack: B4
 #[test]
 fn validation_time_does_not_double_with_each_level_of_a_schema() {
-    type Nest = fn(Value) -> Value;
-    let keywords: [(usize, Nest); 16] = [
+    type AddLevel = fn(Value) -> Value;
+    // The number of levels, and the function that adds a level. The nesting limit allows 26 levels that each add one level of
+    // JSON, and 13 levels that each add two.
+    let keywords: [(usize, AddLevel); 16] = [
         (26, |schema| json!({"not": schema})),
         (13, |schema| json!({"allOf": [schema, {"type": ["object", "array"]}]})),
         (13, |schema| json!({"anyOf": [schema, false]})),
@@ -197,12 +200,12 @@ fn validation_time_does_not_double_with_each_level_of_a_schema() {
         (13, |schema| json!({"patternProperties": {"^a": schema, "b+c*d$": {}}})),
     ];
     let started = std::time::Instant::now();
-    for (levels, nest) in keywords {
+    for (levels, add_level) in keywords {
         let leaf = json!({"properties": {"b": {"type": "string"}}});
-        let schema = (0..levels).fold(leaf, |schema, _| nest(schema));
+        let schema = (0..levels).fold(leaf, |schema, _| add_level(schema));
         let schema = json!({"type": "object", "allOf": [schema]});
-        if let Err(why) = check(vec![tool("t", &schema)]) {
-            assert!(why.contains("8192 parts"), "{why}");
+        if let Err(why) = validate_in_time(vec![tool("t", &schema)]) {
+            assert!(why.contains("8192 JSON values"), "{why}");
             continue;
         }
         let definition = ToolDefinition::new(ToolId::from_text("p#t"), "t", "", schema);
@@ -221,8 +224,8 @@ fn validation_time_does_not_double_with_each_level_of_a_schema() {
             |schema, _| json!({"patternProperties": {"^a": schema, "b+c*d$": {}}}),
         )
     };
-    check(vec![tool("t", json!({"type": "object", "not": patterns(5)}))]).unwrap();
-    assert!(schema_refusal(json!({"type": "object", "not": patterns(14)})).contains("8192 parts"));
+    validate_in_time(vec![tool("t", json!({"type": "object", "not": patterns(5)}))]).unwrap();
+    assert!(schema_refusal(json!({"type": "object", "not": patterns(14)})).contains("8192 JSON values"));
     assert!(started.elapsed() < Duration::from_secs(30));
 }
 
@@ -234,11 +237,11 @@ fn data_in_a_schema_is_not_interpreted() {
         json!({"type": "object", "properties": {"a": {"default": data, "enum": [data]}, "b": {"const": data}}}),
         json!({"type": "object", "properties": {"default": {"type": "string"}, "id": {"type": "string"}}}),
     ] {
-        check(vec![tool("t", schema)]).unwrap();
+        validate_in_time(vec![tool("t", schema)]).unwrap();
     }
     let deep = (0..40).fold(json!(1), |value, _| json!([value]));
     assert!(schema_refusal(json!({"type": "object", "default": deep})).contains("deeper than 32"));
-    assert!(schema_refusal(json!({"type": "object", "enum": vec![1; 9_000]})).contains("8192 parts"));
+    assert!(schema_refusal(json!({"type": "object", "enum": vec![1; 9_000]})).contains("8192 JSON values"));
     let reference_into_data = json!({"type": "object", "$ref": "#/default/a", "default": {"$id": "http://a", "a": {}}});
     assert!(schema_refusal(reference_into_data).contains("`$id`"));
 }
@@ -248,17 +251,17 @@ fn schemas_of_one_component_share_a_budget() {
     let patterns: serde_json::Map<_, _> = (0..60).map(|index| (format!("^{index}$"), json!({}))).collect();
     let schema = json!({"type": "object", "patternProperties": patterns});
     let tools = |count, schema: &Value| (0..count).map(|index| tool(&format!("t{index}"), schema)).collect();
-    check(tools(4, &schema)).unwrap();
+    validate_in_time(tools(4, &schema)).unwrap();
     assert!(refusal(tools(5, &schema)).contains("together have more than 256 patterns"));
     let schema = json!({"type": "object", "properties": {"a": {"enum": (0..8_000).collect::<Vec<_>>()}}});
-    check(tools(8, &schema)).unwrap();
-    assert!(refusal(tools(9, &schema)).contains("together have more than 65536 parts"));
-    let late = validate(tools(1, &json!({"type": "object"})), Instant::now());
-    assert!(late.unwrap_err().contains("takes too long"));
+    validate_in_time(tools(8, &schema)).unwrap();
+    assert!(refusal(tools(9, &schema)).contains("together have more than 65536 JSON values"));
+    let past_deadline = validate(tools(1, &json!({"type": "object"})), Instant::now());
+    assert!(past_deadline.unwrap_err().contains("takes too long"));
 }
 
 #[test]
-fn error_message_is_short_and_printable() {
+fn error_messages_are_short_and_printable() {
     let long = format!("\u{1b}[2J{}", "x".repeat(10_000));
     for schema in [
         json!({"type": "object", "required": long}).to_string(),

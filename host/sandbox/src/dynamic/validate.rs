@@ -10,10 +10,10 @@ use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX};
 use toolwit_core::text::{printable, snake_case};
 use toolwit_core::{ToolName, UntrustedSchemas};
 
-/// Validates the tools that a component listed. Blocks. Stops before the first tool after the deadline.
+/// Validates the tools that a component listed. Blocks. Checks the deadline before each tool.
 ///
 /// # Errors
-/// The reason why the tools cannot be used, with the name of an invalid tool or the names of two duplicates.
+/// The reason why the tools cannot be used, with the name of an invalid tool or the names of two duplicates, if any.
 pub(super) fn validate(listed_tools: Vec<ListedTool>, deadline: Instant) -> Result<Vec<DiscoveredTool>, String> {
     if listed_tools.len() > DYNAMIC_TOOLS_MAX {
         let count = listed_tools.len();
@@ -21,7 +21,8 @@ pub(super) fn validate(listed_tools: Vec<ListedTool>, deadline: Instant) -> Resu
             "it lists {count} tools; at most {DYNAMIC_TOOLS_MAX} are allowed"
         ));
     }
-    let mut names: HashMap<String, String> = HashMap::new();
+    // The listed names, by the name that the tool has in a tool set.
+    let mut listed_names: HashMap<String, String> = HashMap::new();
     let mut tools = Vec::with_capacity(listed_tools.len());
     let mut schemas = UntrustedSchemas::default();
     for tool in listed_tools {
@@ -32,7 +33,7 @@ pub(super) fn validate(listed_tools: Vec<ListedTool>, deadline: Instant) -> Resu
             let name: String = printable(&tool.name).chars().take(100).collect();
             format!("`{name}` cannot be the name of a tool")
         })?;
-        if let Some(other_name) = names.insert(snake_case(name.as_str()), tool.name.clone()) {
+        if let Some(other_name) = listed_names.insert(snake_case(name.as_str()), tool.name.clone()) {
             return Err(format!(
                 "it lists `{name}` and `{other_name}`, which have the same name in a tool set"
             ));

@@ -9,7 +9,7 @@ use wasmtime::component::{ResourceAny, Val};
 use futures::future::{BoxFuture, FutureExt};
 
 use super::plugin_entity::{
-    Descriptions, PluginEntity, bound_tool_names, entity_json, invalid_json, shared_tool_names,
+    Descriptions, EntityToolProvider, bound_tool_names, entity_json, rejected_json, shared_tool_names,
 };
 use crate::call::entity_table::{EntityTable, LiveEntity};
 use crate::call::guarded_call::RunningCall;
@@ -23,8 +23,8 @@ use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{Rebinding, RejectedProvider, ToolProvider};
 
-/// The maximum number of resources of a result for which the description is queried. Later resources have no
-/// description.
+/// The number of resources at the start of a result for which the description is queried. Later resources of the result
+/// have no description.
 const DESCRIBED_RESOURCES_MAX: usize = 16;
 
 /// Converts the resources of a session's results to entities.
@@ -42,30 +42,30 @@ impl ResourceGatherer for EntityGatherer {
         entities: &'a mut EntityTable,
         result: ResultHandles<'a>,
     ) -> BoxFuture<'a, Result<GatheredEntities, Error>> {
-        let gathering = Gathering {
+        let gatherer = ResultGatherer {
             session,
             call,
             depth: result.depth,
         };
-        async move { gathering.gather(instance, entities, result.handles).await }.boxed()
+        async move { gatherer.gather(instance, entities, result.handles).await }.boxed()
     }
 }
 
-/// The conversion of the resources of one result. It queries the guest about each resource within the remaining limits
-/// of the call.
-struct Gathering<'a> {
+/// Converts the resources of one result. Queries the guest about each resource within the remaining limits of the call.
+struct ResultGatherer<'a> {
     session: &'a Arc<Session>,
     call: &'a RunningCall<'a>,
     /// The depth of the new entities; see [`ResultHandles::depth`].
     depth: u32,
 }
 
-impl Gathering<'_> {
-    /// Registers an entity for each handle. A handle with an invalid `id` is dropped and rejected instead. For an
-    /// entity that is already registered, one of the two handles is dropped.
+impl ResultGatherer<'_> {
+    /// Registers an entity for each handle. If the method `id` of a handle returns an invalid id, the handle is dropped,
+    /// and the result reports the resource as rejected. If the entity is already registered, one of its two handles is
+    /// dropped.
     ///
-    /// If the `id` of a resource traps, the instance is lost, and no resource of the result becomes an entity. The trap
-    /// is returned in [`GatheredEntities::trap`].
+    /// If the method `id` of a resource traps, the plugin instance is lost, and no resource of the result becomes an
+    /// entity. [`GatheredEntities::trap`] then contains the trap.
     ///
     /// # Errors
     /// Any other error of the guest. The caller must then drop the instance.
@@ -88,7 +88,9 @@ impl Gathering<'_> {
         for (position, handle) in handles.iter().enumerate() {
             let resource = &shape.resources[handle.resource.0];
             let count = counts_by_type.get(&handle.resource).copied().unwrap_or_default();
-            let shares_tools = (resource.id.is_none() && !resource.chained) || count > ENTITIES_WITH_OWN_TOOLS_MAX;
+            // An entity shares tools if its type has no ids, or if the result has too many entities of its type.
+            let shares_tools =
+                (resource.id_method.is_none() && !resource.is_chained) || count > ENTITIES_WITH_OWN_TOOLS_MAX;
             let id = match self.identify(instance, entities, resource, handle).await {
                 Err(trap) if trap.kind == ErrorKind::Trap => return Ok(reject_all(shape, handles, position, trap)),
                 Err(error) => return Err(error),
@@ -100,7 +102,7 @@ impl Gathering<'_> {
                 }
             };
             // The description is queried first, because `register` drops this handle if the tools stay bound to an
-            // earlier instance.
+            // earlier resource.
             let description = self.describe(instance, resource, position, handle.handle).await?;
             let entity = self.register(instance, entities, handle, &id, shares_tools).await?;
             let earlier_description = if entity.handle == handle.handle {
@@ -145,25 +147,25 @@ impl Gathering<'_> {
         resource: &Resource,
         handle: &FoundHandle,
     ) -> Result<Result<String, String>, Error> {
-        let Some(id) = resource.id else {
+        let Some(id_method) = resource.id_method else {
             return Ok(Ok(entities.next_number(handle.resource)));
         };
-        let answer = instance
+        let returned_id = instance
             .call(
                 self.call.component,
-                id,
+                id_method,
                 &[Val::Resource(handle.handle)],
                 &self.call.clock,
             )
             .await?;
-        Ok(match answer {
+        Ok(match returned_id {
             Some(Val::String(id)) if id.trim().is_empty() => Err("its `id` is empty".to_owned()),
             Some(Val::String(id)) if id.len() > ENTITY_ID_BYTES_MAX => Err(format!(
                 "its `id` has {} bytes; at most {ENTITY_ID_BYTES_MAX} are allowed",
                 id.len()
             )),
             Some(Val::String(id)) if printable(&id) != id => {
-                Err("its `id` contains control characters or invisible ones".to_owned())
+                Err("its `id` contains control or invisible characters".to_owned())
             }
             Some(Val::String(id)) if self.call.authority.redactor.finds_in(&id) => {
                 Err("its `id` contains a secret".to_owned())
@@ -173,8 +175,9 @@ impl Gathering<'_> {
         })
     }
 
-    /// Registers an entity. If an entity with this type and id is live, the `rebinding` of the resource decides which
-    /// of the two handles stays, and the other is dropped. Whether tools are shared then does not change.
+    /// Registers an entity. If an entity with this type and id is already live, the `rebinding` of the resource decides
+    /// which of the two handles stays, and the other handle is dropped. The `shares_tools` of the live entity then still
+    /// applies.
     async fn register(
         &self,
         instance: &mut Instance,
@@ -206,8 +209,9 @@ impl Gathering<'_> {
         Ok(entity)
     }
 
-    /// Queries the description of a resource. `position` is its position in the result. Returns `None` from position
-    /// [`DESCRIBED_RESOURCES_MAX`] on, for a type without `describe`, and for a description that cannot be encoded.
+    /// Queries the description of a resource at a position in the result. Returns `None` if the position is
+    /// [`DESCRIBED_RESOURCES_MAX`] or more, if the type has no method `describe`, or if the description cannot be
+    /// encoded.
     async fn describe(
         &self,
         instance: &mut Instance,
@@ -215,11 +219,11 @@ impl Gathering<'_> {
         position: usize,
         handle: ResourceAny,
     ) -> Result<Option<Value>, Error> {
-        let Some(describe) = resource.describe.filter(|_| position < DESCRIBED_RESOURCES_MAX) else {
+        let Some(describe) = resource.describe_method.filter(|_| position < DESCRIBED_RESOURCES_MAX) else {
             return Ok(None);
         };
         let shape = &self.session.plugin().inspection().shape;
-        let answer = instance
+        let description = instance
             .call(
                 self.call.component,
                 describe,
@@ -229,19 +233,19 @@ impl Gathering<'_> {
             .await?;
         let ty = shape.functions[describe].result.as_ref();
         Ok(ty
-            .zip(answer)
+            .zip(description)
             .and_then(|(ty, value)| encode(ty, value, &mut std::iter::empty()).ok()))
     }
 }
 
-/// Rejects all resources of a result, because the `id` of the one at `trapped_position` trapped.
+/// Rejects all resources of a result, because the method `id` of the resource at `trapped_position` trapped.
 fn reject_all(shape: &Shape, handles: &[FoundHandle], trapped_position: usize, trap: Error) -> GatheredEntities {
     let mut gathered = GatheredEntities::default();
     for (position, handle) in handles.iter().enumerate() {
         let reason = if position == trapped_position {
             format!("its `id` failed: {}", trap.message)
         } else {
-            "it is gone, because the `id` of another entity failed".to_owned()
+            "it was dropped, because the `id` of another entity failed".to_owned()
         };
         reject(&mut gathered, &shape.resources[handle.resource.0], reason);
     }
@@ -251,14 +255,14 @@ fn reject_all(shape: &Shape, handles: &[FoundHandle], trapped_position: usize, t
 
 /// Adds a resource that cannot become an entity. Its JSON contains the reason.
 fn reject(gathered: &mut GatheredEntities, resource: &Resource, reason: String) {
-    gathered.values.push(invalid_json(resource, &reason));
+    gathered.values.push(rejected_json(resource, &reason));
     gathered
         .rejected
         .push(RejectedProvider::new(resource.json_name(), reason));
 }
 
-/// Adds a provider of tools unless there is already one for the same entity, or for all entities of the type that share
-/// their tools.
+/// Adds the provider of an entity's tools, or of the tools that the entities of a type share if `id` is `None`. Does
+/// nothing if this provider has already been added.
 fn add_provider(
     gathered: &mut GatheredEntities,
     session: &Arc<Session>,
@@ -266,7 +270,7 @@ fn add_provider(
     id: Option<String>,
     depth: u32,
 ) {
-    let provider = PluginEntity::new(session.clone(), resource, id, depth);
+    let provider = EntityToolProvider::new(session.clone(), resource, id, depth);
     let is_same = |other: &Arc<dyn ToolProvider>| {
         other.prefix() == provider.prefix()
             && other.namespace() == provider.namespace()

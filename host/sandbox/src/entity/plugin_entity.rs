@@ -13,23 +13,23 @@ use crate::values::types::{Resource, ResourceIndex};
 use toolwit_core::text::snake_case;
 use toolwit_core::{AVAILABLE_TOOLS, Rebinding, Tool, ToolDefinition, ToolId, ToolProvider, entity_tool_names};
 
-/// The field with the description of the instance on which the tools of an entity act, if that is not the returned
-/// instance.
+/// The field with the description of the resource on which the tools of an entity act, if that is not the returned
+/// resource.
 const BOUND_INSTANCE_FIELD: &str = "tools_act_on";
 
 /// The fields that only the host writes.
 const HOST_FIELDS: [&str; 4] = ["type", "id", AVAILABLE_TOOLS, BOUND_INSTANCE_FIELD];
 
-/// The descriptions of an entity, from `describe`.
+/// The values that the method `describe` returned for an entity.
 pub(crate) struct Descriptions {
-    /// The description of the instance that the call returned.
+    /// The description of the resource that the call returned.
     pub(crate) returned: Option<Value>,
-    /// The description of an earlier instance, if the tools stay bound to that instance.
+    /// The description of an earlier resource, if the tools stay bound to that resource.
     pub(crate) earlier: Option<Value>,
 }
 
 /// Returns the JSON of an entity for the model: its type, id, description and tools. If the tools stay bound to an
-/// earlier instance with another description, that description is added, so that the model sees on which data the tools
+/// earlier resource with another description, adds that description, so that the model sees on which data the tools
 /// act.
 pub(crate) fn entity_json(resource: &Resource, id: &str, descriptions: Descriptions, tools: &[String]) -> Value {
     let Descriptions { returned, earlier } = descriptions;
@@ -66,7 +66,7 @@ fn without_host_fields(mut described: Map<String, Value>) -> Map<String, Value> 
 }
 
 /// Returns the JSON of a resource that cannot become an entity.
-pub(crate) fn invalid_json(resource: &Resource, reason: &str) -> Value {
+pub(crate) fn rejected_json(resource: &Resource, reason: &str) -> Value {
     json!({"type": resource.json_name(), "error": reason})
 }
 
@@ -76,7 +76,7 @@ fn tool_methods(resource: &Resource) -> impl Iterator<Item = usize> {
         .methods
         .iter()
         .copied()
-        .filter(|method| resource.id != Some(*method))
+        .filter(|method| resource.id_method != Some(*method))
 }
 
 /// Returns the function indexes of the methods that the conversation may use as tools.
@@ -123,11 +123,11 @@ pub struct ChainedResource {
 }
 
 impl Plugin {
-    /// Returns the resources that the package declares as chained.
+    /// Returns the resources that the package declares as chained; see [`ChainedResource`].
     #[must_use]
     pub fn chained_resources(&self) -> Vec<ChainedResource> {
         let shape = &self.inspection().shape;
-        let chained = shape.resources.iter().filter(|resource| resource.chained);
+        let chained = shape.resources.iter().filter(|resource| resource.is_chained);
         chained
             .map(|resource| ChainedResource {
                 namespace: namespace(self, resource),
@@ -147,7 +147,7 @@ fn namespace(plugin: &Plugin, resource: &Resource) -> String {
 }
 
 /// A provider of tools for one entity, or for all entities of a type.
-pub(crate) struct PluginEntity {
+pub(crate) struct EntityToolProvider {
     session: Arc<Session>,
     resource: ResourceIndex,
     /// The id of the entity; `None` for the provider that all entities of the type share.
@@ -158,7 +158,7 @@ pub(crate) struct PluginEntity {
     namespace: String,
 }
 
-impl PluginEntity {
+impl EntityToolProvider {
     pub(crate) fn new(session: Arc<Session>, index: ResourceIndex, id: Option<String>, depth: u32) -> Self {
         let inspection = session.plugin().inspection();
         let resource = &inspection.shape.resources[index.0];
@@ -174,7 +174,7 @@ impl PluginEntity {
     }
 }
 
-impl ToolProvider for PluginEntity {
+impl ToolProvider for EntityToolProvider {
     fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -231,9 +231,9 @@ mod tests {
             docs: None,
             methods: Vec::new(),
             rebinding: Rebinding::default(),
-            chained: false,
-            id: None,
-            describe: None,
+            is_chained: false,
+            id_method: None,
+            describe_method: None,
         }
     }
 

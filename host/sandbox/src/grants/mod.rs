@@ -2,12 +2,13 @@
 //!
 //! A component [declares](DeclaredCapabilities) capabilities by its imports. An operator [grants](Grants) rules in a
 //! file that no plugin ships and no model can reach; an application can grant rules in its code. The intersection is
-//! [`EffectiveRights`]. [`decide`] returns whether an access is allowed, and by which rule. The access checks of the
-//! host and `explain` use it. [`decide_address`] then decides to which addresses an allowed HTTP request may connect.
+//! [`EffectiveRights`]. The access checks of the host and the `explain` command use [`decide`], which returns whether an
+//! access is allowed, and by which rule. [`decide_address`] then decides to which addresses an allowed HTTP request may
+//! connect.
 //!
-//! `rules` is pure. `directories` opens granted directories and counts the bytes that are written to them. `file` reads
-//! and changes the grants file. `redact` removes secrets from text. `authority` gives one call its rights, directories
-//! and secrets.
+//! The modules: `rules` defines the rules and decides on accesses, without reading files. `directories` opens granted
+//! directories and counts the bytes that are written to them. `file` reads and changes the grants file. `redact` replaces
+//! secrets in text. `authority` gives one call its rights, directories and secrets.
 
 pub(crate) mod authority;
 pub(crate) mod directories;

@@ -9,7 +9,7 @@ use toolwit_core::text::printable;
 use toolwit_core::text::snake_case;
 use toolwit_core::{EffectClass, Error, ErrorKind, Phase, Rebinding};
 
-/// The annotations that a package adds to its component. They grant nothing.
+/// The annotations that a package adds to its component. Annotations cannot grant capabilities.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Annotations {
@@ -27,7 +27,7 @@ pub struct Annotations {
     pub requirements: Vec<Requirement>,
 }
 
-/// A value that a plugin requires, such as a key or an address. It is looked up at each call.
+/// A value that a plugin requires, such as an API key or a URL. The host looks up the value at each call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Requirement {
@@ -37,11 +37,11 @@ pub struct Requirement {
     pub description: String,
 }
 
-/// Text of a package about a tool, for the model. It extends the tool's docs, or replaces them with a `description`.
+/// Text of a package about a tool, for the model. The text is appended to the tool's docs; a `description` replaces the docs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolText {
-    /// The text in place of the docs.
+    /// The text that replaces the docs.
     pub description: Option<String>,
     /// The situation in which to use the tool.
     pub use_case: Option<String>,
@@ -49,14 +49,15 @@ pub struct ToolText {
     pub limitations: Option<String>,
     /// Example requests.
     pub examples: Vec<String>,
-    /// The tool's effects as its author describes them, such as `changes nothing`. The model sees them; no decision uses them.
+    /// The tool's effects as its author describes them, such as `changes nothing`. The model reads this text; the host does not use
+    /// it for decisions.
     pub effects: Option<String>,
-    /// The effect class that the author claims. It can only raise the class that the sandbox proves.
+    /// The effect class that the author claims. The claim can only raise the class that the sandbox proves.
     pub effect: Option<EffectClass>,
 }
 
-/// The label of the effects in a description. The effects of a tool's own text take precedence: if a description contains this
-/// label, the effects of the text for all tools are not added.
+/// The label of the effects in a description. If a description already contains this label, [`ToolText::describe`] does not add
+/// effects again. So the effects in a tool's own text take precedence over those in the text for all tools.
 const EFFECTS_LABEL: &str = "Effects declared by the author";
 
 /// The options of a resource: how its instances are identified and replaced.
@@ -65,7 +66,7 @@ const EFFECTS_LABEL: &str = "Effects declared by the author";
 pub struct EntityOptions {
     /// The method that returns the id, instead of `id`.
     pub id: Option<String>,
-    /// The policy for which instance is kept when the same entity is returned again.
+    /// The instance that is used after a call has returned the same entity again.
     pub rebinding: Rebinding,
 }
 
@@ -105,36 +106,36 @@ impl Annotations {
             let Some(index) = resource_index(shape, name) else {
                 return Err(not_exported(shape, "chain", name));
             };
-            shape.resources[index].chained = true;
+            shape.resources[index].is_chained = true;
         }
         Ok(())
     }
 }
 
 impl ToolText {
-    /// Replaces the docs of a function with the description for the model: this text's description or the docs, then use case,
-    /// limitations, examples and effects.
+    /// Replaces the docs of a function with the description for the model: the `description` of this text or else the docs, then
+    /// the use case, limitations, examples and effects.
     fn describe(&self, function: &mut Function) {
-        let mut parts: Vec<String> = self
+        let mut paragraphs: Vec<String> = self
             .description
             .clone()
             .or_else(|| function.docs.take())
             .into_iter()
             .collect();
         let with_label = |label: &str, text: &String| format!("{label}: {text}");
-        parts.extend(self.use_case.as_ref().map(|text| with_label("Use when", text)));
-        parts.extend(self.limitations.as_ref().map(|text| with_label("Limitations", text)));
+        paragraphs.extend(self.use_case.as_ref().map(|text| with_label("Use when", text)));
+        paragraphs.extend(self.limitations.as_ref().map(|text| with_label("Limitations", text)));
         if !self.examples.is_empty() {
-            parts.push(format!("Examples: {}", self.examples.join("; ")));
+            paragraphs.push(format!("Examples: {}", self.examples.join("; ")));
         }
-        let has_effects = parts.iter().any(|part| part.contains(EFFECTS_LABEL));
-        parts.extend(
+        let has_effects = paragraphs.iter().any(|paragraph| paragraph.contains(EFFECTS_LABEL));
+        paragraphs.extend(
             self.effects
                 .as_ref()
                 .filter(|_| !has_effects)
                 .map(|text| with_label(EFFECTS_LABEL, text)),
         );
-        let description = printable(parts.join("\n\n").trim());
+        let description = printable(paragraphs.join("\n\n").trim());
         function.docs = (!description.is_empty()).then(|| description.chars().take(DESCRIPTION_CHARS_MAX).collect());
     }
 }
@@ -155,10 +156,10 @@ impl EntityOptions {
         });
         let Some(method) = method else {
             return Err(configuration_error(format!(
-                "the manifest names `{id}` as the id of `{name}`, which has no such method without parameters that returns a string"
+                "the manifest names `{id}` as the id of `{name}`, but `{name}` has no method `{id}()` that returns a string"
             )));
         };
-        shape.resources[index].id = Some(method);
+        shape.resources[index].id_method = Some(method);
         Ok(())
     }
 }
@@ -168,7 +169,7 @@ fn resource_index(shape: &Shape, name: &str) -> Option<usize> {
     resources.position(|resource| resource.name == name || resource.json_name() == name)
 }
 
-/// Returns whether a name in a manifest refers to this function.
+/// Returns whether a name in a manifest refers to a function: the name of the export or of the tool.
 fn refers_to(shape: &Shape, name: &str, function: &Function) -> bool {
     let tool_name = match function.kind {
         FunctionKind::Constructor(index) | FunctionKind::Static(index) | FunctionKind::Method(index) => {
@@ -182,20 +183,21 @@ fn refers_to(shape: &Shape, name: &str, function: &Function) -> bool {
             snake_case(&function.name)
         }
     };
-    // `customer.find` for `[method]customer.find`.
-    let untagged = function.export.rsplit(']').next().unwrap_or(&function.export);
+    // The tag is the prefix in brackets: `[method]customer.find` without it is `customer.find`.
+    let untagged_export = function.export.rsplit(']').next().unwrap_or(&function.export);
     let is_qualified_name = |interface: &str| {
         name.strip_prefix(interface)
             .and_then(|suffix| suffix.strip_prefix('#'))
-            .is_some_and(|export| export == function.export || export == untagged)
+            .is_some_and(|export| export == function.export || export == untagged_export)
     };
     name == function.export
-        || name == untagged
+        || name == untagged_export
         || name == tool_name
         || function.interface.as_deref().is_some_and(is_qualified_name)
 }
 
-/// Returns the error for a name of the manifest that the component does not export. `section` is the annotation that uses it.
+/// Returns the error for a name in the manifest that the component does not export. `section` is the part of the manifest that
+/// contains the name.
 fn not_exported(shape: &Shape, section: &str, name: &str) -> Error {
     let exports: Vec<_> = match section {
         "tools" => shape

@@ -1,6 +1,7 @@
 //! The cached text of an inspection: parsing it takes microseconds, while inspecting the component takes milliseconds.
 //!
-//! The text has two lines. The header has the data that a host reads of every package at startup; the body has the rest.
+//! The text has two lines. The first line is the header, which a host reads for every package at startup. The second line is the
+//! body, which contains the other data of the inspection.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,16 +15,16 @@ use super::inspection::Inspection;
 use super::profile::Profile;
 use crate::values::types::{FunctionKind, Shape};
 
-/// The version of the cached text. It changes with the format, and with the data that an inspection reads from a component.
-/// Text of another version is ignored.
+/// The version of the cached text. The version changes with the format of the text, and with the data that an inspection reads from
+/// a component. The host ignores text of another version.
 pub const INSPECTION_CACHE_VERSION: u32 = 9;
 
-/// The text of an inspection, as [`Inspection::to_cache_text`] wrote it, with the metadata that is needed before it is parsed.
+/// The text of an inspection from [`Inspection::to_cache_text`], with the metadata that the host uses before it parses the text.
 #[derive(Clone, Debug)]
 pub struct CachedInspection {
     /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// The number of tools, the discovered ones included.
+    /// The number of tools, including the discovered tools.
     pub tool_count: usize,
     /// The cached text.
     pub text: String,
@@ -40,11 +41,12 @@ impl CachedInspection {
         }
     }
 
-    /// Returns whether these versions of WASI suffice for the component. If the text is damaged or has another version, only
-    /// [`WasiVersions::Wasi2And3`] suffices. Other reasons for which a component cannot be loaded are not checked.
+    /// Returns whether a host with these versions of WASI can load the component. Checks only the WASI versions, and not the other
+    /// reasons for which a component cannot be loaded. If the text is damaged or has another [`INSPECTION_CACHE_VERSION`], returns
+    /// `true` only for [`WasiVersions::Wasi2And3`].
     #[must_use]
     pub fn is_loadable(&self, wasi: WasiVersions) -> bool {
-        wasi == WasiVersions::Wasi2And3 || split_header(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)
+        wasi == WasiVersions::Wasi2And3 || parse_header(&self.text).is_some_and(|(header, _)| !header.needs_wasi3)
     }
 }
 
@@ -57,7 +59,7 @@ struct Header {
     needs_wasi3: bool,
 }
 
-/// The body of the cached text. Schemas and definitions are not cached, because they are derived from the types.
+/// The body of the cached text. Schemas and definitions are not cached, because the host derives them from the shape.
 #[derive(Serialize, Deserialize)]
 struct Body<'a> {
     digest: Cow<'a, str>,
@@ -70,7 +72,7 @@ struct Body<'a> {
 }
 
 impl Inspection {
-    /// Returns the inspection as text for [`Inspection::from_cache_text`].
+    /// Returns the inspection as text for [`Inspection::from_cache_text`]. Returns an empty text if serialization fails.
     #[must_use]
     pub fn to_cache_text(&self) -> String {
         let header = Header {
@@ -93,13 +95,13 @@ impl Inspection {
         }
     }
 
-    /// Reads the text that [`Inspection::to_cache_text`] wrote, for a plugin of this name. `None` if the text is damaged or has
-    /// another version.
+    /// Parses the text that [`Inspection::to_cache_text`] returned, for a plugin of this name. Returns `None` if the text is damaged
+    /// or has another [`INSPECTION_CACHE_VERSION`].
     ///
-    /// The text is trusted: store it where only the host can write.
+    /// The host trusts the text, so store the text where only the host can write.
     #[must_use]
     pub fn from_cache_text(text: &str, plugin: &str) -> Option<Self> {
-        let (_, body) = split_header(text)?;
+        let (_, body) = parse_header(text)?;
         let body: Body<'_> = serde_json::from_str(body).ok()?;
         if !body.shape.has_valid_indexes() {
             return None;
@@ -117,50 +119,51 @@ impl Inspection {
     }
 }
 
-/// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. [`DynamicToolsState::None`]
-/// for text that is damaged or has another version.
+/// Reads the state of the dynamic tools from the header of a cached text, without parsing the body. Returns
+/// [`DynamicToolsState::None`] for text that is damaged or has another version.
 pub(super) fn cached_dynamic_tools(text: &str) -> DynamicToolsState {
-    split_header(text).map_or(DynamicToolsState::None, |(header, _)| header.dynamic_tools)
+    parse_header(text).map_or(DynamicToolsState::None, |(header, _)| header.dynamic_tools)
 }
 
-/// Splits a cached text into the header and the text of the body. `None` if it is damaged or has another version.
-fn split_header(text: &str) -> Option<(Header, &str)> {
+/// Parses the header of a cached text. Returns it with the text of the body. Returns `None` if the header is damaged or has another
+/// version.
+fn parse_header(text: &str) -> Option<(Header, &str)> {
     let (header, body) = text.split_once('\n')?;
     let header: Header = serde_json::from_str(header).ok()?;
     (header.version == INSPECTION_CACHE_VERSION).then_some((header, body))
 }
 
 impl Shape {
-    /// Returns whether every index refers to an existing item, so that damaged text cannot cause a panic later.
+    /// Returns whether every index refers to an existing resource or function, so that damaged text cannot cause a panic later.
     fn has_valid_indexes(&self) -> bool {
-        let resources = self.resources.len();
+        let resource_count = self.resources.len();
         let mut is_valid = true;
         for function in &self.functions {
             if let FunctionKind::Constructor(index) | FunctionKind::Static(index) | FunctionKind::Method(index) =
                 function.kind
             {
-                is_valid &= index.0 < resources;
+                is_valid &= index.0 < resource_count;
             }
             let types = function.params.iter().map(|param| &param.ty).chain(&function.result);
-            types.for_each(|ty| ty.visit_resources(&mut |index| is_valid &= index.0 < resources));
+            types.for_each(|ty| ty.visit_resources(&mut |index| is_valid &= index.0 < resource_count));
         }
         let is_function_index = |index: &usize| *index < self.functions.len();
-        let dynamic = self
+        let dynamic_indexes = self
             .dynamic
             .iter()
             .flat_map(|dynamic| dynamic.contract.function_indexes());
-        let interceptor = self
+        let interceptor_indexes = self
             .interceptor
             .iter()
             .flat_map(|interceptor| [interceptor.before, interceptor.after]);
-        let mut functions_for_host = dynamic.chain(interceptor);
+        let mut host_function_indexes = dynamic_indexes.chain(interceptor_indexes);
         is_valid
-            && functions_for_host.all(|index| is_function_index(&index))
+            && host_function_indexes.all(|index| is_function_index(&index))
             && self.resources.iter().all(|resource| {
-                let methods = resource.methods.iter();
-                methods
-                    .chain(&resource.id)
-                    .chain(&resource.describe)
+                let method_indexes = resource.methods.iter();
+                method_indexes
+                    .chain(&resource.id_method)
+                    .chain(&resource.describe_method)
                     .all(is_function_index)
             })
     }
@@ -205,15 +208,15 @@ mod tests {
     #[test]
     fn truncated_text_and_other_versions_are_refused() {
         let text = inspection().to_cache_text();
-        let current = format!("\"version\":{INSPECTION_CACHE_VERSION}");
-        assert!(Inspection::from_cache_text(&text.replacen(&current, "\"version\":0", 1), "sum").is_none());
+        let current_version = format!("\"version\":{INSPECTION_CACHE_VERSION}");
+        assert!(Inspection::from_cache_text(&text.replacen(&current_version, "\"version\":0", 1), "sum").is_none());
         for length in (0..text.len()).filter(|length| text.is_char_boundary(*length)) {
             assert!(Inspection::from_cache_text(&text[..length], "sum").is_none());
         }
     }
 
     #[test]
-    fn only_the_header_decides_the_state_of_the_dynamic_tools() {
+    fn the_state_of_the_dynamic_tools_is_read_from_the_header_only() {
         let mut inspection = inspection();
         assert_eq!(
             cached_dynamic_tools(&inspection.to_cache_text()),

@@ -14,13 +14,18 @@ use toolwit_core::limits::COMPONENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_sections::WIT_SOURCE_SECTION;
 
+/// The first four bytes of every WebAssembly file.
 const MAGIC: &[u8] = b"\0asm";
-const CORE_MODULE: &[u8] = &[0x01, 0x00, 0x00, 0x00];
-const COMPONENT: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
+
+/// The bytes after [`MAGIC`] in a core module: the version 1 and the layer 0, each in two bytes.
+const CORE_MODULE_VERSION: &[u8] = &[0x01, 0x00, 0x00, 0x00];
+
+/// The bytes after [`MAGIC`] in a component: the version 13 and the layer 1, each in two bytes.
+const COMPONENT_VERSION: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
 
 /// A valid component, with the names and types of its imports and exports.
 pub(crate) struct CheckedComponent<'a> {
-    /// The engine configuration that it requires.
+    /// The engine configuration that the component requires.
     pub(crate) profile: Profile,
     /// The core instances, memories and tables that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
@@ -32,7 +37,7 @@ pub(crate) struct CheckedComponent<'a> {
     pub(crate) exports: Vec<&'a str>,
     /// The custom sections at the top level.
     pub(crate) custom_sections: Vec<(&'a str, &'a [u8])>,
-    /// The WIT text that bindings macros generated, from custom sections below the top level.
+    /// The WIT text that the macros of the Rust SDK generated, from custom sections below the top level.
     pub(crate) wit_sources: Vec<&'a [u8]>,
 }
 
@@ -52,8 +57,8 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     else {
         return Err(plain_refusal.into());
     };
-    // A component that is invalid only because it uses async functions passes the second validation. Otherwise, the error at
-    // the later position in the bytes is the more precise one.
+    // A component that is invalid only because it uses async functions passes the second validation. If both validations fail, the
+    // error at the later position in the bytes is the more precise one.
     let concurrent_features = features(Profile::Concurrent);
     let refusal = match validate(bytes, Profile::Concurrent, concurrent_features) {
         Ok(checked) => return Ok(checked),
@@ -61,7 +66,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
         Err(refusal) => refusal,
     };
     Err(match refusal {
-        // The component is valid for a host with other features, so it is not damaged.
+        // The component is valid for a host that supports more proposals, so the file is not damaged.
         Refusal::Invalid { message, .. }
             if validate(bytes, Profile::Concurrent, concurrent_features | UNSUPPORTED_FEATURES).is_ok() =>
         {
@@ -78,8 +83,8 @@ fn has_async_names(bytes: &[u8]) -> bool {
     bytes.windows(PREFIX.len()).any(|window| window == PREFIX)
 }
 
-/// A file that must be converted to a component first. This type is the source of an error, from which a program can build its
-/// own hint.
+/// A file that must be converted to a component first. The error for such a file has this type as its source, so that a program can
+/// show its own hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnbuiltComponent {
@@ -95,7 +100,7 @@ fn malformed(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::MalformedComponent, Phase::Load, message)
 }
 
-/// Checks the header. Files that are often mistaken for components have specific errors.
+/// Checks that bytes begin like a component. Has specific errors for files that are often mistaken for components.
 fn check_header(bytes: &[u8]) -> Result<(), Error> {
     if bytes.starts_with(b"\x7fELF") {
         return Err(
@@ -121,17 +126,17 @@ fn check_header(bytes: &[u8]) -> Result<(), Error> {
         });
     }
     match &bytes[4..8] {
-        COMPONENT => Ok(()),
-        CORE_MODULE => {
+        COMPONENT_VERSION => Ok(()),
+        CORE_MODULE_VERSION => {
             let unbuilt = UnbuiltComponent::CoreModule;
             Err(malformed(unbuilt.to_string())
                 .with_suggestion("encode it as a component, for example with `wasm-tools component new`")
                 .with_source(unbuilt))
         }
-        // The second half of the version is 1 for every component, and 0 for every core module.
-        [draft, 0x00, 0x01, 0x00] if *draft < COMPONENT[0] => Err(malformed(format!(
+        // A component in an earlier draft of the format has the layer 1 and a lower version.
+        [draft, 0x00, 0x01, 0x00] if *draft < COMPONENT_VERSION[0] => Err(malformed(format!(
             "it is encoded for the draft {draft} of the component model, and the host reads version {}",
-            COMPONENT[0]
+            COMPONENT_VERSION[0]
         ))
         .with_suggestion("build it again with current tools")),
         version => Err(malformed(format!(
@@ -141,6 +146,7 @@ fn check_header(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
+/// Returns the refusal of a component that nests components too deeply. `payload` is the first payload below the depth limit.
 fn too_deep(payload: &Payload<'_>) -> Refusal {
     let offset = match payload {
         Payload::Version { range, .. } => range.start,
@@ -152,7 +158,8 @@ fn too_deep(payload: &Payload<'_>) -> Refusal {
     }
 }
 
-/// Validates bytes as a component that may use these WebAssembly proposals, and reads its names, types and custom sections.
+/// Validates bytes as a component that may use the WebAssembly proposals in `features`. Reads the names, types and custom sections of
+/// the component.
 fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<CheckedComponent<'_>, Refusal> {
     let mut validator = Validator::new_with_features(features);
     let mut parser = Parser::new(0);
@@ -205,7 +212,7 @@ fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<Ch
     })
 }
 
-/// Validates the bodies of functions, and refuses those that take too much work to compile.
+/// Validates the bodies of functions. Refuses a component whose functions take too much work to compile.
 fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody<'_>)>) -> Result<(), Refusal> {
     let mut allocations = FuncValidatorAllocations::default();
     let mut cost = CompileCost::default();
@@ -219,7 +226,7 @@ fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody
     Ok(())
 }
 
-/// The WebAssembly proposals that no engine of the host supports, but that toolchains can already use.
+/// The WebAssembly proposals that no engine of the host supports, but that components of some toolchains use.
 const UNSUPPORTED_FEATURES: WasmFeatures = WasmFeatures::THREADS
     .union(WasmFeatures::GC)
     .union(WasmFeatures::GC_TYPES)

@@ -1,8 +1,9 @@
 //! An estimate of the work to compile a function, from one pass over its code.
 //!
-//! The work of a compiler is linear in the size of ordinary code. But a function of a few kilobytes can take a million times
-//! the work of an ordinary one. Where control flow joins, the compiler chooses a value for each variable that differs between
-//! the joining paths, so that the work is the product of paths and variables. The estimate counts these products.
+//! For ordinary code, the work of a compiler is linear in the size of the code. But some functions of a few kilobytes take a million
+//! times the work of an ordinary function. At each point where paths of control flow join, the compiler handles each variable whose
+//! value differs between the paths, once for each path. So the work is the product of the numbers of paths and variables. The
+//! estimate adds up these products.
 
 use std::collections::HashSet;
 
@@ -11,27 +12,29 @@ use wasmparser::{BlockType, CompositeInnerType, FuncType, FunctionBody, Operator
 use super::refusal::Refusal;
 use toolwit_core::limits::{COMPONENT_WORK_MAX, FUNCTION_WORK_MAX};
 
-/// The work for a function in addition to its code: its frame, its trampolines and its metadata.
+/// The work for each function in addition to its code: its stack frame, its trampolines and its metadata.
 const WORK_PER_FUNCTION: u64 = 100;
 
-/// The work for a value that a path passes on, or that a function or a call takes or returns. A value takes a kilobyte of the
-/// compiler's memory, an instruction a tenth of that.
+/// The work for each value that a path passes to a join, and for each parameter and result of a function or a call. The compiler
+/// uses about a kilobyte of memory for such a value, and a tenth of that for an instruction.
 const WORK_PER_VALUE: u64 = 8;
 
 /// The number of declared locals that take one unit of work.
 const LOCALS_PER_UNIT: u64 = 4;
 
-/// The number of pairs of a variable and a path that take one unit of work. Each variable may be live on each path.
+/// The number of pairs of a variable and a path that take one unit of work. The estimate assumes that each variable is live on each
+/// path.
 const PAIRS_PER_UNIT: u64 = 2;
 
 /// The estimated work to compile the functions of a component. One unit is about the work for one instruction.
 #[derive(Default)]
 pub(super) struct CompileCost {
-    sum: u64,
+    work: u64,
 }
 
 impl CompileCost {
-    /// Adds the function with this index and type. Refuses the component if a limit is exceeded.
+    /// Adds the work for the function with this index and type. Refuses the component if the work for the function or for the
+    /// component exceeds its limit.
     pub(super) fn add(
         &mut self,
         index: u32,
@@ -47,8 +50,8 @@ impl CompileCost {
                 body.range().len()
             )));
         }
-        self.sum = self.sum.saturating_add(function.work);
-        if self.sum > COMPONENT_WORK_MAX {
+        self.work = self.work.saturating_add(function.work);
+        if self.work > COMPONENT_WORK_MAX {
             return Err(Refusal::TooMuchWork(format!(
                 "its functions take too much work to compile: more than {COMPONENT_WORK_MAX} units"
             )));
@@ -59,22 +62,23 @@ impl CompileCost {
 
 /// A block, loop, conditional or function body that is being read.
 #[derive(Default)]
-struct Frame {
+struct ControlFrame {
     is_loop: bool,
-    /// The number of jumps to its label.
-    jumps: u64,
-    parameters: u64,
-    results: u64,
-    /// The locals that the code of the block sets. Their values may differ between the paths.
-    assigned: HashSet<u32>,
+    /// The number of jumps to the label of the frame.
+    jump_count: u64,
+    parameter_count: u64,
+    result_count: u64,
+    /// The indexes of the locals that the code of the frame sets. Their values may differ between the paths.
+    assigned_locals: HashSet<u32>,
 }
 
-/// The work to compile a function, as far as its code has been read.
+/// The work to compile the part of a function that has been read.
 struct FunctionCost<'a, R> {
     resources: &'a R,
-    frames: Vec<Frame>,
-    /// The number of all jumps, plus one for the end of each block.
-    paths: u64,
+    /// The frames that are open, the innermost last.
+    frames: Vec<ControlFrame>,
+    /// The number of all jumps, plus one for the end of each frame.
+    path_count: u64,
     work: u64,
 }
 
@@ -83,20 +87,20 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         let mut cost = Self {
             resources,
             frames: Vec::new(),
-            paths: 0,
+            path_count: 0,
             work: WORK_PER_FUNCTION,
         };
-        let (parameters, results) = cost.arity(type_index);
-        cost.work += WORK_PER_VALUE * (parameters + results);
-        cost.frames.push(Frame {
-            parameters,
-            results,
-            ..Frame::default()
+        let (parameter_count, result_count) = cost.arity(type_index);
+        cost.work += WORK_PER_VALUE * (parameter_count + result_count);
+        cost.frames.push(ControlFrame {
+            parameter_count,
+            result_count,
+            ..ControlFrame::default()
         });
         cost
     }
 
-    /// Reads a body. Stops at the limit of work.
+    /// Adds the work for a function body. Stops when the work exceeds [`FUNCTION_WORK_MAX`].
     fn read(&mut self, body: &FunctionBody<'_>) -> Result<(), Refusal> {
         for locals in body.get_locals_reader()? {
             let (count, _) = locals?;
@@ -120,7 +124,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             Operator::End => self.close_frame(),
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
                 if let Some(frame) = self.frames.last_mut() {
-                    frame.assigned.insert(*local_index);
+                    frame.assigned_locals.insert(*local_index);
                 }
             }
             Operator::Br { relative_depth } | Operator::BrIf { relative_depth } => self.add_jump(*relative_depth),
@@ -134,7 +138,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
                 }
             }
             Operator::Return => {
-                self.work += WORK_PER_VALUE * self.frames.first().map_or(0, |frame| frame.results);
+                self.work += WORK_PER_VALUE * self.frames.first().map_or(0, |frame| frame.result_count);
             }
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
                 let type_index = self.resources.type_index_of_function(*function_index);
@@ -150,65 +154,73 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
     }
 
     fn open_frame(&mut self, is_loop: bool, block: BlockType) {
-        let (parameters, results) = match block {
+        let (parameter_count, result_count) = match block {
             BlockType::Empty => (0, 0),
             BlockType::Type(_) => (0, 1),
             BlockType::FuncType(type_index) => self.arity(type_index),
         };
-        self.frames.push(Frame {
+        self.frames.push(ControlFrame {
             is_loop,
-            parameters,
-            results,
-            ..Frame::default()
+            parameter_count,
+            result_count,
+            ..ControlFrame::default()
         });
     }
 
-    /// Adds a jump to the label of a frame. The depth is counted from the innermost frame, which has 0.
+    /// Adds a jump to the label of the frame at this depth. The innermost frame has the depth 0.
     fn add_jump(&mut self, depth: u32) {
         let depth = usize::try_from(depth).unwrap_or(usize::MAX);
         if let Some(index) = self.frames.len().checked_sub(depth.saturating_add(1)) {
             let frame = &mut self.frames[index];
-            frame.jumps += 1;
-            self.paths += 1;
-            let values = if frame.is_loop { frame.parameters } else { frame.results };
-            self.work += 1 + WORK_PER_VALUE * values;
+            frame.jump_count += 1;
+            self.path_count += 1;
+            let value_count = if frame.is_loop {
+                frame.parameter_count
+            } else {
+                frame.result_count
+            };
+            self.work += 1 + WORK_PER_VALUE * value_count;
         }
     }
 
     /// Ends the innermost frame. Adds the work for the values that can differ between the paths that join at its label.
     fn close_frame(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
-        self.paths += 1;
-        let work_per_path = WORK_PER_VALUE * (frame.parameters + frame.results + frame.assigned.len() as u64);
+        self.path_count += 1;
+        let local_count = frame.assigned_locals.len() as u64;
+        let work_per_path = WORK_PER_VALUE * (frame.parameter_count + frame.result_count + local_count);
         // One path reaches the label without a jump: into a loop, or out of the end of a block.
-        self.work = self.work.saturating_add(work_per_path.saturating_mul(frame.jumps + 1));
+        self.work = self
+            .work
+            .saturating_add(work_per_path.saturating_mul(frame.jump_count + 1));
         let Some(outer) = self.frames.last_mut() else {
-            // The end of the function.
-            let pairs = self.paths.saturating_mul(frame.assigned.len() as u64);
-            self.work = self.work.saturating_add(pairs / PAIRS_PER_UNIT);
+            // The closed frame is the function body.
+            let pair_count = self.path_count.saturating_mul(local_count);
+            self.work = self.work.saturating_add(pair_count / PAIRS_PER_UNIT);
             return;
         };
-        let (mut inner_locals, outer_locals) = (frame.assigned, std::mem::take(&mut outer.assigned));
+        // Adds the smaller set to the larger one, because the sets of nested frames can be large.
+        let (mut inner_locals, outer_locals) = (frame.assigned_locals, std::mem::take(&mut outer.assigned_locals));
         if inner_locals.len() < outer_locals.len() {
-            outer.assigned = outer_locals;
-            outer.assigned.extend(inner_locals);
+            outer.assigned_locals = outer_locals;
+            outer.assigned_locals.extend(inner_locals);
         } else {
             inner_locals.extend(outer_locals);
-            outer.assigned = inner_locals;
+            outer.assigned_locals = inner_locals;
         }
     }
 
     fn add_call(&mut self, type_index: u32) {
-        let (parameters, results) = self.arity(type_index);
-        self.work += WORK_PER_VALUE * (parameters + results);
+        let (parameter_count, result_count) = self.arity(type_index);
+        self.work += WORK_PER_VALUE * (parameter_count + result_count);
     }
 
     /// Returns the numbers of parameters and results of a function type.
     fn arity(&self, type_index: u32) -> (u64, u64) {
-        let count = |function: &FuncType| (function.params().len() as u64, function.results().len() as u64);
+        let counts = |function: &FuncType| (function.params().len() as u64, function.results().len() as u64);
         match self.resources.sub_type_at(type_index) {
             Some(ty) => match &ty.composite_type.inner {
-                CompositeInnerType::Func(function) => count(function),
+                CompositeInnerType::Func(function) => counts(function),
                 _ => (0, 0),
             },
             None => (0, 0),

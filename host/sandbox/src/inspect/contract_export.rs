@@ -1,5 +1,5 @@
-//! Contracts of other hosts: recognizes their interfaces among the exports of a component, and checks the types of their
-//! functions.
+//! Recognizes the exported interfaces through which components of other hosts ([ACT](https://actcore.dev) and
+//! [IronClaw](https://github.com/nearai/ironclaw)) list and call tools, and checks the types of their functions.
 
 use semver::{Version, VersionReq};
 
@@ -11,7 +11,7 @@ const ACT_TOOLS: (&str, &str) = ("act:tools/tool-provider", ">=0.1.0, <0.3.0");
 /// The interface of IronClaw whose functions describe and call one tool, with the versions that the host supports.
 const NEAR_TOOL: (&str, &str) = ("near:agent/tool", ">=0.2.0, <0.5.0");
 
-/// The other interfaces that components of these hosts export, with the reason why this host does not call them.
+/// The other interfaces that components of ACT and IronClaw export, with the reason why this host does not call them.
 const UNSUPPORTED_INTERFACES: [(&str, &str); 6] = [
     (
         "act:sessions/session-provider",
@@ -33,24 +33,24 @@ const UNSUPPORTED_INTERFACES: [(&str, &str); 6] = [
 /// An exported interface that another host defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContractInterface {
-    /// [`ACT_TOOLS`], in a supported version.
+    /// [`ACT_TOOLS`] in a supported version.
     Act,
-    /// [`NEAR_TOOL`], in a supported version.
+    /// [`NEAR_TOOL`] in a supported version.
     Near,
-    /// An interface, or a version of one, that this host does not call, with the reason.
+    /// An interface, or a version of an interface, that this host does not call. Contains the reason.
     Unsupported(&'static str),
 }
 
-/// The reason why another version of [`ACT_TOOLS`] is not called.
-const OTHER_ACT_VERSION: &str =
+/// The reason why this host does not call an unsupported version of [`ACT_TOOLS`].
+const UNSUPPORTED_ACT_VERSION: &str =
     "this host runs the versions 0.1 and 0.2 of `act:tools`: build the component against one of them";
 
-/// The reason why another version of [`NEAR_TOOL`] is not called.
-const OTHER_NEAR_VERSION: &str =
+/// The reason why this host does not call an unsupported version of [`NEAR_TOOL`].
+const UNSUPPORTED_NEAR_VERSION: &str =
     "this host runs the versions 0.2 to 0.4 of `near:agent`: build the component against one of them";
 
 impl ContractInterface {
-    /// Recognizes an export by its name. `None` for an interface that does not belong to a contract.
+    /// Recognizes an export by its name. `None` for an interface that the constants of this module do not list.
     pub(super) fn of(export: &str) -> Option<Self> {
         let (interface, version) = export.split_once('@').unwrap_or((export, ""));
         let is_version_in = |versions: &str| {
@@ -61,14 +61,14 @@ impl ContractInterface {
             return Some(if is_version_in(ACT_TOOLS.1) {
                 Self::Act
             } else {
-                Self::Unsupported(OTHER_ACT_VERSION)
+                Self::Unsupported(UNSUPPORTED_ACT_VERSION)
             });
         }
         if interface == NEAR_TOOL.0 {
             return Some(if is_version_in(NEAR_TOOL.1) {
                 Self::Near
             } else {
-                Self::Unsupported(OTHER_NEAR_VERSION)
+                Self::Unsupported(UNSUPPORTED_NEAR_VERSION)
             });
         }
         let (_, reason) = UNSUPPORTED_INTERFACES.iter().find(|(name, _)| *name == interface)?;
@@ -85,7 +85,7 @@ impl ContractInterface {
     }
 
     /// Returns the contract if functions with these signatures implement it. `first_index` is the index of the first function
-    /// in the shape.
+    /// in `Shape::functions`.
     pub(super) fn implemented_contract(self, signatures: &[String], first_index: usize) -> Option<ForeignContract> {
         match (self, signatures) {
             (Self::Act, [list, call]) if *list == act_list_signature() && *call == act_call_signature() => {
@@ -114,7 +114,7 @@ impl ContractInterface {
     }
 }
 
-// The signatures of the functions, in the form that `super::signature` writes.
+// The required signatures of the functions, in the format of the module `signature`.
 const RETURNS_STRING: &str = "()->string";
 const NEAR_EXECUTE_PARAMS: &str = "(record{params:string,context:option<string>})->";
 const NEAR_FIELDS_RESPONSE: &str = "record{output:option<string>,error:option<string>}";
@@ -136,8 +136,8 @@ fn act_list_signature() -> String {
 }
 
 fn act_call_signature() -> String {
-    let part = format!("record{{data:list<u8>,mime-type:option<string>,metadata:{METADATA_TYPE}}}");
-    let event = format!("variant{{content:{part},error:{}}}", act_error_type());
+    let content_part = format!("record{{data:list<u8>,mime-type:option<string>,metadata:{METADATA_TYPE}}}");
+    let event = format!("variant{{content:{content_part},error:{}}}", act_error_type());
     format!("(string,list<u8>,{METADATA_TYPE})->variant{{immediate:list<{event}>,streaming:stream<{event}>}}")
 }
 
@@ -152,17 +152,17 @@ mod tests {
             ("act:tools/tool-provider@0.2.3", Some(ContractInterface::Act)),
             (
                 "act:tools/tool-provider@0.3.0",
-                Some(ContractInterface::Unsupported(OTHER_ACT_VERSION)),
+                Some(ContractInterface::Unsupported(UNSUPPORTED_ACT_VERSION)),
             ),
             (
                 "act:tools/tool-provider",
-                Some(ContractInterface::Unsupported(OTHER_ACT_VERSION)),
+                Some(ContractInterface::Unsupported(UNSUPPORTED_ACT_VERSION)),
             ),
             ("near:agent/tool@0.3.0", Some(ContractInterface::Near)),
             ("near:agent/tool@0.4.1", Some(ContractInterface::Near)),
             (
                 "near:agent/tool@0.5.0",
-                Some(ContractInterface::Unsupported(OTHER_NEAR_VERSION)),
+                Some(ContractInterface::Unsupported(UNSUPPORTED_NEAR_VERSION)),
             ),
             ("near:agent/other@0.3.0", None),
             ("act:events/types@0.1.0", None),

@@ -19,7 +19,7 @@ pub enum Capability {
     Keyvalue,
     /// Calls of other tools.
     Tools,
-    /// Values in the context of a call.
+    /// Values in the context of a call, such as the tenant.
     Context,
     /// The blackboard: objects that the tools of a conversation share.
     Blackboard,
@@ -29,9 +29,9 @@ pub enum Capability {
     Random,
 }
 
-/// The interfaces, and functions of interfaces, that declare a capability. A component can use a capability only through such
-/// an import.
-const INTERFACES: [(&str, Capability); 18] = [
+/// The imports that declare a capability: interfaces, and single functions of an interface (`INTERFACE#FUNCTION`). A component
+/// can use a capability only if it imports one of them.
+const DECLARING_IMPORTS: [(&str, Capability); 19] = [
     ("near:agent/host#http-request", Capability::Http),
     ("near:agent/host#now-millis", Capability::Clock),
     ("near:agent/host#tool-invoke", Capability::Tools),
@@ -48,6 +48,7 @@ const INTERFACES: [(&str, Capability); 18] = [
     ("wasi:http/client", Capability::Http),
     ("wasi:http/outgoing-handler", Capability::Http),
     ("wasi:keyvalue/store", Capability::Keyvalue),
+    ("wasi:random/insecure", Capability::Random),
     ("wasi:random/insecure-seed", Capability::Random),
     ("wasi:random/random", Capability::Random),
 ];
@@ -61,15 +62,15 @@ pub struct DeclaredCapabilities {
 
 impl DeclaredCapabilities {
     /// Derives the capabilities from the names of a component's imports: `INTERFACE`, `INTERFACE@VERSION` or
-    /// `INTERFACE#FUNCTION`. Other imports declare nothing.
+    /// `INTERFACE#FUNCTION`. Ignores imports that declare no capability.
     pub fn from_imports<'a>(imports: impl IntoIterator<Item = &'a str>) -> Self {
         let mut capabilities: Vec<_> = imports
             .into_iter()
             .filter_map(|import| {
-                let interface = import.split('@').next().unwrap_or_default();
-                INTERFACES
+                let unversioned = import.split('@').next().unwrap_or_default();
+                DECLARING_IMPORTS
                     .iter()
-                    .find(|(name, _)| *name == interface)
+                    .find(|(name, _)| *name == unversioned)
                     .map(|(_, capability)| *capability)
             })
             .collect();
@@ -78,10 +79,10 @@ impl DeclaredCapabilities {
         Self { capabilities }
     }
 
-    /// Returns all capabilities, as if a component declared them.
+    /// Returns the value for a component that declares all capabilities.
     #[must_use]
     pub fn all() -> Self {
-        Self::from_imports(INTERFACES.map(|(name, _)| name))
+        Self::from_imports(DECLARING_IMPORTS.map(|(name, _)| name))
     }
 
     /// Returns whether the component declares a capability.
@@ -101,7 +102,7 @@ impl DeclaredCapabilities {
         }
     }
 
-    /// Returns the declared capabilities.
+    /// Returns the declared capabilities, sorted and without duplicates.
     #[must_use]
     pub fn capabilities(&self) -> &[Capability] {
         &self.capabilities

@@ -1,6 +1,6 @@
-//! The docs of functions, types, fields and cases, from the WIT of a component.
+//! The docs of functions, resources, fields and cases, from the WIT of a component.
 //!
-//! Toolchains do not embed `///` comments in a component. `toolwit build` and `pack` append the WIT package, in binary form
+//! Most toolchains do not embed `///` comments in a component. `toolwit build` and `pack` append the WIT package, in binary form
 //! and with its docs, as the custom section [`WIT_SECTION`](toolwit_sections::WIT_SECTION); a `.wit` file next to the
 //! component works too. Docs are best effort: a component with invalid docs loads without them.
 
@@ -14,7 +14,8 @@ use crate::values::types::{Case, Field, Function, FunctionKind, Label, Shape, Wi
 use toolwit_core::limits::{ByteCount, FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX};
 use toolwit_core::text::is_printable;
 
-/// The maximum number of dependencies whose WIT packages are decoded, and of WIT texts from bindings macros.
+/// The maximum number of WIT packages of dependencies that are decoded, and the maximum number of WIT texts from bindings macros
+/// that are parsed.
 const PACKAGES_MAX: usize = 32;
 
 /// The maximum length of the docs of a field, a case or a resource, in characters.
@@ -24,27 +25,27 @@ const ITEM_DOCS_CHARS_MAX: usize = 1_024;
 const DOCS_CHARS_MAX: usize = 2 << 20;
 
 /// Decodes a WIT package in binary form. `None` if it is invalid, too large, or makes the parser panic.
-pub(crate) fn decode_wit(bytes: &[u8]) -> Option<Resolve> {
+pub(crate) fn decode_package(bytes: &[u8]) -> Option<Resolve> {
     if bytes.len() as u64 > WIT_BYTES_MAX {
         return None;
     }
-    decode(bytes)
+    decode_package_or_component(bytes)
 }
 
-/// Decodes WIT packages in binary form. The last one is the component's own and depends on the ones before it. `None` without
-/// packages, and if the component's own cannot be decoded.
+/// Decodes WIT packages in binary form. The last package is the component's own and depends on the packages before it. `None` if
+/// there are no packages, or if the component's own package cannot be decoded.
 ///
-/// The binary form of a package has the docs of its own items only, so the packages are merged, and the docs of an earlier
-/// package take precedence. A dependency that cannot be decoded or merged is ignored. If the component's own package cannot be
-/// merged with the others, only that package is returned.
+/// The binary form of a package has only the docs of its own items, so the packages are merged. The docs of an earlier package
+/// take precedence. A dependency that cannot be decoded or merged is ignored. If the component's own package cannot be merged
+/// with its dependencies, only the component's own package is returned.
 pub(crate) fn decode_packages<'a>(sections: impl Iterator<Item = &'a [u8]>) -> Option<Resolve> {
     let sections: Vec<_> = sections.collect();
     let (own_section, dependency_sections) = sections.split_last()?;
-    let own = decode_wit(own_section)?;
+    let own = decode_package(own_section)?;
     let dependencies = dependency_sections
         .iter()
         .take(PACKAGES_MAX)
-        .filter_map(|bytes| decode_wit(bytes));
+        .filter_map(|bytes| decode_package(bytes));
     let Some(dependencies) = dependencies.reduce(|merged, next| merge_packages(&merged, &next).unwrap_or(merged))
     else {
         return Some(own);
@@ -61,9 +62,9 @@ fn merge_packages(first: &Resolve, next: &Resolve) -> Option<Resolve> {
     catch_unwind(AssertUnwindSafe(try_merge)).ok()?
 }
 
-/// Decodes a WIT package in binary form, or the WIT of a component from its types, which has no docs. `None` if the bytes are
-/// neither, or make the parser panic.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Resolve> {
+/// Decodes a WIT package in binary form, or derives WIT without docs from the types of a component. `None` if the bytes are
+/// neither a package nor a component, or make the parser panic.
+pub(crate) fn decode_package_or_component(bytes: &[u8]) -> Option<Resolve> {
     let decoded = catch_unwind(AssertUnwindSafe(|| wit_component::decode(bytes)))
         .ok()?
         .ok()?;
@@ -90,10 +91,10 @@ pub(crate) fn parse_wit(text: &str) -> Result<Resolve, String> {
     catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|_panic| Err("it makes the parser fail".to_owned()))
 }
 
-/// Parses and merges the WIT texts that bindings macros generated. Each text ends with a zero byte. A text that is invalid or
-/// conflicts with an earlier one is ignored. Reading stops after `PACKAGES_MAX` texts, and before their total size reaches
-/// [`WIT_BYTES_MAX`]. `None` without a valid text.
-pub(crate) fn parse_sources(sections: &[&[u8]]) -> Option<Resolve> {
+/// Parses and merges the WIT texts that bindings macros embedded. Each text ends with a zero byte. A text that is invalid or
+/// conflicts with an earlier text is ignored. Reading stops after `PACKAGES_MAX` texts, and before their total size reaches
+/// [`WIT_BYTES_MAX`]. `None` if no text is valid.
+pub(crate) fn parse_embedded_texts(sections: &[&[u8]]) -> Option<Resolve> {
     let texts = sections.iter().flat_map(|section| section.split(|byte| *byte == 0));
     let mut bytes_left = WIT_BYTES_MAX;
     let is_within_limit = |text: &&[u8]| {
@@ -113,7 +114,7 @@ pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
     let wit_docs = WitDocs::of(wit);
     let is_described = |function: &&Function| {
         let has_known_interface = function.kind == FunctionKind::Command || function.kind.is_for_host();
-        has_known_interface || wit_docs.find(function).is_some()
+        has_known_interface || wit_docs.find_function(function).is_some()
     };
     let missing = shape.functions.iter().find(|function| !is_described(function))?;
     let export = &missing.export;
@@ -125,7 +126,7 @@ pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
     }
     let unversioned = |name: &str| name.split('@').next().map(str::to_owned);
     let mut names: Vec<_> = wit_docs.interfaces.keys().collect();
-    // The same interface in another version comes first, then another package.
+    // The message names the first interface. The best match is the same interface in another version.
     names.sort_by_key(|name| (unversioned(name) != unversioned(interface), *name));
     let declared_interface = names
         .first()
@@ -135,10 +136,11 @@ pub(crate) fn mismatch(shape: &Shape, wit: &Resolve) -> Option<String> {
     ))
 }
 
-/// Copies the docs to the functions, types and resources of a shape, where names and structure match.
+/// Copies the docs to the functions and resources of a shape, and to the fields and cases of their types, where names and
+/// structure match.
 pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
     let mut wit_docs = WitDocs::of(wit);
-    // Functions that only the host calls are not tools; dynamic tools have descriptions of their own.
+    // Functions that only the host calls need no docs: they are not tools, and dynamic tools have their own descriptions.
     for function in shape
         .functions
         .iter_mut()
@@ -157,7 +159,7 @@ pub(crate) fn apply(shape: &mut Shape, wit: &Resolve) {
     }
 }
 
-/// The docs of WIT, which are copied to the functions and types of a shape.
+/// WIT whose docs are copied to the functions, types and resources of a shape.
 struct WitDocs<'a> {
     wit: &'a Resolve,
     interfaces: HashMap<String, InterfaceId>,
@@ -180,10 +182,11 @@ impl<'a> WitDocs<'a> {
         self.interfaces.get(name).copied()
     }
 
-    /// Returns docs as text, cut to a maximum length and to the number of characters that may still be copied.
+    /// Returns docs as printable text, and counts the characters as copied. The text is cut to `chars_max`, and to the number of
+    /// characters that may still be copied.
     fn take_text(&mut self, docs: &Docs, chars_max: usize) -> Option<String> {
         let docs = docs.contents.as_deref().filter(|_| self.chars_left > 0)?;
-        let text = clean(docs, chars_max.min(self.chars_left))?;
+        let text = printable_docs(docs, chars_max.min(self.chars_left))?;
         self.chars_left = self.chars_left.saturating_sub(text.chars().count());
         Some(text)
     }
@@ -193,7 +196,7 @@ impl<'a> WitDocs<'a> {
     }
 
     /// Finds a function in the WIT. A function without an interface is searched in the exports of all worlds.
-    fn find(&self, function: &Function) -> Option<&'a WitFunction> {
+    fn find_function(&self, function: &Function) -> Option<&'a WitFunction> {
         match function.interface.as_deref() {
             Some(interface) => self.wit.interfaces[self.interface(interface)?]
                 .functions
@@ -208,7 +211,7 @@ impl<'a> WitDocs<'a> {
     }
 
     fn copy_to_function(&mut self, function: &mut Function) {
-        let Some(wit_function) = self.find(function) else {
+        let Some(wit_function) = self.find_function(function) else {
             return;
         };
         function.docs = self.take_text(&wit_function.docs, FUNCTION_DOCS_CHARS_MAX);
@@ -227,21 +230,22 @@ impl<'a> WitDocs<'a> {
         }
     }
 
-    /// Copies the docs to a type. Walks both forms of the type in parallel, and stops where they differ, because the docs are
-    /// then of another version.
+    /// Copies the docs to the fields and cases of a type. Walks the type and its WIT in parallel. Stops where they differ, because
+    /// the WIT is then of another version.
     fn copy_to_type(&mut self, ty: &mut WitType, wit_type: &'a Type) {
         let mut wit_type = wit_type;
         while let Type::Id(id) = wit_type {
             match &self.wit.types[*id].kind {
                 TypeDefKind::Type(aliased) => wit_type = aliased,
-                kind => return self.copy_to_definition(ty, kind),
+                definition => return self.copy_to_definition(ty, definition),
             }
         }
     }
 
-    /// Copies the docs to the parts of a type. Each `wit` is the counterpart of a part in the WIT.
-    fn copy_to_definition(&mut self, ty: &mut WitType, kind: &'a TypeDefKind) {
-        match (ty, kind) {
+    /// Copies the docs to the fields and cases of a type that is not an alias. Each variable `wit` is the part of the WIT with the
+    /// same position or name as the part of the type.
+    fn copy_to_definition(&mut self, ty: &mut WitType, definition: &'a TypeDefKind) {
+        match (ty, definition) {
             (WitType::List(item), TypeDefKind::List(wit)) | (WitType::Option(item), TypeDefKind::Option(wit)) => {
                 self.copy_to_type(item, wit);
             }
@@ -295,8 +299,9 @@ impl<'a> WitDocs<'a> {
     }
 }
 
-/// Removes control characters from docs, and cuts them to a maximum length. `None` if nothing remains.
-pub(crate) fn clean(docs: &str, chars_max: usize) -> Option<String> {
+/// Removes unprintable characters from docs. Cuts docs that are longer than `chars_max`, and appends `…`. `None` if no text
+/// remains.
+pub(crate) fn printable_docs(docs: &str, chars_max: usize) -> Option<String> {
     let mut chars = docs.trim().chars().filter(|c| is_printable(*c));
     let mut cut: String = chars.by_ref().take(chars_max).collect();
     if chars.next().is_some() {

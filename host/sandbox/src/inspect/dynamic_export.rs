@@ -1,30 +1,29 @@
-//! Checks the functions that a component exports for `toolwit:plugin/dynamic`, and defines the discovered tools of any
-//! contract.
+//! Checks the functions of an exported `toolwit:plugin/dynamic`, and creates the definitions of discovered tools.
 
 use crate::values::tool_result::is_tool_result;
 use crate::values::types::{Field, Function, Shape, WitType};
 use toolwit_core::text::snake_case;
 use toolwit_core::{ToolDefinition, ToolId};
 
-/// The functions of the interface: one lists the tools, one calls a tool.
+/// The functions of `toolwit:plugin/dynamic`: `tools` lists the tools, and `call` calls one of them.
 pub(crate) const FUNCTIONS: [&str; 2] = ["tools", "call"];
 
-/// The cases of `tool-error`, in the order of the WIT.
+/// The cases of the type `tool-error`, in the order of the WIT.
 const ERROR_CASES: [&str; 5] = ["invalid-arguments", "unavailable", "denied", "limit", "failed"];
 
-/// Returns whether both functions have the types of the interface.
+/// Returns whether both functions have the names and types of `toolwit:plugin/dynamic`.
 pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
-    let text = || WitType::String;
+    let string = || WitType::String;
     let has_fields = |fields: &[Field], expected: &[(&str, WitType)]| {
-        let is_same = |(field, (name, ty)): (&Field, &(&str, WitType))| field.label.wit == *name && field.ty == *ty;
-        fields.len() == expected.len() && fields.iter().zip(expected).all(is_same)
+        let is_equal = |(field, (name, ty)): (&Field, &(&str, WitType))| field.label.wit == *name && field.ty == *ty;
+        fields.len() == expected.len() && fields.iter().zip(expected).all(is_equal)
     };
     let is_definition = |ty: &WitType| {
         let expected = [
-            ("name", text()),
-            ("description", text()),
-            ("input-schema", text()),
-            ("output-schema", WitType::Option(Box::new(text()))),
+            ("name", string()),
+            ("description", string()),
+            ("input-schema", string()),
+            ("output-schema", WitType::Option(Box::new(string()))),
         ];
         matches!(ty, WitType::Record(fields) if has_fields(fields, &expected))
     };
@@ -36,23 +35,23 @@ pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
     tools.name == FUNCTIONS[0]
         && call.name == FUNCTIONS[1]
         && tools.params.is_empty()
-        && has_fields(&call.params, &[("name", text()), ("arguments", text())])
-        && matches!(tools.outcome(), (Some(WitType::List(item)), Some(WitType::String)) if is_definition(item))
-        && matches!(call.outcome(), (Some(ok), Some(error)) if is_tool_result(ok) && is_error(error))
+        && has_fields(&call.params, &[("name", string()), ("arguments", string())])
+        && matches!(tools.outcome_types(), (Some(WitType::List(item)), Some(WitType::String)) if is_definition(item))
+        && matches!(call.outcome_types(), (Some(ok), Some(error)) if is_tool_result(ok) && is_error(error))
 }
 
-/// Returns the definitions of the discovered tools for a plugin of this name, each with the index of the function that calls
-/// it.
+/// Returns the definitions of the discovered tools for a plugin of this name. Each definition comes with the index of the
+/// function that calls the tool.
 pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterator<Item = (ToolDefinition, usize)> + 'a {
     let discovered = shape.dynamic.iter().flat_map(|dynamic| {
-        let tools = dynamic.discovered.iter().flatten();
+        let tools = dynamic.discovered_tools.iter().flatten();
         tools.map(|tool| (tool, dynamic.contract.call_index()))
     });
-    discovered.map(move |(tool, call)| {
-        let function = &shape.functions[call];
+    discovered.map(move |(tool, call_index)| {
+        let function = &shape.functions[call_index];
         let id = ToolId::plugin(plugin, function.interface.as_deref(), &tool.name);
         let name = snake_case(&tool.name);
-        // The manifest's texts for all tools are stored in the docs of the function that calls a tool.
+        // `Annotations::apply` stores the manifest's text for all tools in the docs of the function that calls a tool.
         let parts = [Some(&tool.description), function.docs.as_ref()];
         let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
         let description = match parts.as_slice() {
@@ -65,6 +64,6 @@ pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterato
         if let Some(schema) = &tool.output_schema {
             definition = definition.with_output_schema(schema.clone());
         }
-        (definition, call)
+        (definition, call_index)
     })
 }

@@ -1,19 +1,19 @@
-//! The state of a component's dynamic tools.
+//! The stages in the discovery of a component's dynamic tools.
 
 use serde::{Deserialize, Serialize};
 
 /// The state of a component's dynamic tools: absent, not discovered yet, or discovered.
 ///
-/// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic` or the interface of another
-/// host.
+/// Dynamic tools are the tools that a component lists at run time, through `toolwit:plugin/dynamic` or an interface that another
+/// host defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DynamicToolsState {
-    /// The component does not export such an interface.
+    /// The component does not export an interface that lists tools.
     None,
-    /// The component has not been queried yet.
+    /// The component exports an interface that lists tools, but has not been queried yet.
     Undiscovered,
-    /// The component has been queried; its definitions include the listed tools.
+    /// The component has been queried. [`Inspection::tools`](crate::Inspection::tools) includes the listed tools.
     Discovered,
 }
 

@@ -1,17 +1,17 @@
 //! The doc tag `@effect`, with which an author claims the effect class of a function.
 //!
-//! The tag is a line of the docs: `@effect read`. It is removed from the docs, so that the model does not read it. If the
-//! word after a tag is not an effect class, the function has no claimed class.
+//! The tag is a line of the docs: `@effect read`. The line is removed from the docs, so that the model does not read it. If the
+//! word after any tag of a function is not an effect class, the function has no claimed class.
 
 use crate::values::types::Shape;
 use toolwit_core::EffectClass;
 
 const TAG: &str = "@effect";
 
-/// Moves the tags from the docs of the functions to their effect classes.
+/// Removes the tags from the docs of the functions, and sets the effect classes that they claim.
 pub(super) fn apply(shape: &mut Shape) {
     for function in &mut shape.functions {
-        let Some((docs, claim)) = function.docs.as_deref().and_then(split) else {
+        let Some((docs, claim)) = function.docs.as_deref().and_then(split_tags) else {
             continue;
         };
         function.effect = claim;
@@ -19,9 +19,9 @@ pub(super) fn apply(shape: &mut Shape) {
     }
 }
 
-/// Splits docs into the text without tags and the claimed class. `None` for docs without a tag. Of several tags, the class with
-/// the most effects counts.
-fn split(docs: &str) -> Option<(String, Option<EffectClass>)> {
+/// Splits docs into the text without tags and the claimed class. If several tags claim classes, the greatest class is the claimed
+/// one. `None` for docs without a tag.
+fn split_tags(docs: &str) -> Option<(String, Option<EffectClass>)> {
     if !docs.contains(TAG) {
         return None;
     }
@@ -53,27 +53,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tag_is_a_line_of_its_own_and_leaves_the_docs() {
+    fn a_tag_is_a_separate_line_and_is_removed_from_the_docs() {
         let read = Some(EffectClass::Read);
-        assert_eq!(split("Adds.\n\n@effect read"), Some(("Adds.".to_owned(), read)));
+        assert_eq!(split_tags("Adds.\n\n@effect read"), Some(("Adds.".to_owned(), read)));
         assert_eq!(
-            split("@effect write.\nStores."),
+            split_tags("@effect write.\nStores."),
             Some(("Stores.".to_owned(), Some(EffectClass::Write)))
         );
         assert_eq!(
-            split("  @effect\tidempotent"),
+            split_tags("  @effect\tidempotent"),
             Some((String::new(), Some(EffectClass::Idempotent)))
         );
-        assert_eq!(split("Has the @effect read of a tag."), None);
-        assert_eq!(split("@effects read"), None);
+        assert_eq!(split_tags("Has the @effect read of a tag."), None);
+        assert_eq!(split_tags("@effects read"), None);
     }
 
     #[test]
-    fn an_invalid_tag_voids_all_claims_and_of_several_the_highest_class_counts() {
-        assert_eq!(split("@effect none"), Some((String::new(), None)));
-        assert_eq!(split("@effect read\n@effect oops"), Some((String::new(), None)));
+    fn an_invalid_tag_voids_all_claims_and_the_greatest_of_several_classes_is_claimed() {
+        assert_eq!(split_tags("@effect none"), Some((String::new(), None)));
+        assert_eq!(split_tags("@effect read\n@effect oops"), Some((String::new(), None)));
         assert_eq!(
-            split("@effect read\n@effect write"),
+            split_tags("@effect read\n@effect write"),
             Some((String::new(), Some(EffectClass::Write)))
         );
     }

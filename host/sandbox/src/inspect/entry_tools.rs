@@ -4,40 +4,43 @@ use std::collections::BTreeSet;
 
 use crate::values::types::{Function, FunctionKind, ResourceIndex, Shape, WitType};
 
-/// Returns the entry tools of each resource, as indexes in `shape.functions`. These are the tools that return an instance of
-/// the resource and need no other instance. If no tool does, they are the tools from which the fewest further calls lead to an
-/// instance of the resource.
+/// Returns the entry tools of each resource, as indexes in `shape.functions`.
 ///
-/// For example, an order that only a method of a customer returns has the entry tools of the customer. A resource that
-/// no call returns has none.
+/// A call of an entry tool needs no instance of any resource. Its result contains an instance of the resource, or an instance of
+/// another resource from which further calls lead to one. Only the tools with the fewest further calls are entry tools.
+///
+/// For example, if only a method of `customer` returns an `order`, the entry tools of `order` are those of `customer`. A resource
+/// that no call returns has no entry tools.
 pub(super) fn entry_tools(shape: &Shape) -> Vec<BTreeSet<usize>> {
     let functions = shape.functions.iter().enumerate();
     let functions = functions.filter(|(_, function)| !function.kind.is_for_host());
     let steps: Vec<_> = functions
         .map(|(index, function)| CallStep::of(index, function))
         .collect();
-    let mut entries = vec![BTreeSet::new(); shape.resources.len()];
+    let mut tools_by_resource = vec![BTreeSet::new(); shape.resources.len()];
     loop {
-        let mut new_entries = vec![BTreeSet::new(); entries.len()];
+        let mut new_tools_by_resource = vec![BTreeSet::new(); tools_by_resource.len()];
         for step in &steps {
-            let Some(tools) = step.entry_tools(&entries) else {
+            let Some(tools) = step.entry_tools(&tools_by_resource) else {
                 continue;
             };
-            let unreached = step.returns.iter().filter(|resource| entries[**resource].is_empty());
-            unreached.for_each(|resource| new_entries[*resource].extend(tools.iter().copied()));
+            let is_unreached = |resource: &&usize| tools_by_resource[**resource].is_empty();
+            for resource in step.returns.iter().filter(is_unreached) {
+                new_tools_by_resource[*resource].extend(tools.iter().copied());
+            }
         }
-        if new_entries.iter().all(BTreeSet::is_empty) {
-            return entries;
+        if new_tools_by_resource.iter().all(BTreeSet::is_empty) {
+            return tools_by_resource;
         }
-        for (entries, new_entries) in entries.iter_mut().zip(new_entries) {
-            entries.extend(new_entries);
+        for (tools, new_tools) in tools_by_resource.iter_mut().zip(new_tools_by_resource) {
+            tools.extend(new_tools);
         }
     }
 }
 
 /// A function as a step from the resources that a call needs to the resources that it returns.
 struct CallStep {
-    function: usize,
+    function_index: usize,
     /// The resources of which a call needs an instance.
     needs: BTreeSet<usize>,
     /// The resources of which a successful call may return instances.
@@ -46,34 +49,42 @@ struct CallStep {
 
 impl CallStep {
     fn of(index: usize, function: &Function) -> Self {
-        let mut needs: BTreeSet<_> = function.params.iter().flat_map(|param| resources(&param.ty)).collect();
+        let mut needs: BTreeSet<_> = function
+            .params
+            .iter()
+            .flat_map(|param| resource_indexes(&param.ty))
+            .collect();
         if let FunctionKind::Method(ResourceIndex(receiver)) = function.kind {
             needs.insert(receiver);
         }
-        let (success, _) = function.outcome();
+        let (success, _) = function.outcome_types();
         Self {
-            function: index,
+            function_index: index,
             needs,
-            returns: success.map(resources).unwrap_or_default(),
+            returns: success.map(resource_indexes).unwrap_or_default(),
         }
     }
 
-    /// Returns the entry tools that lead to this call, or `None` if a resource that it needs has no entry tools so far.
-    fn entry_tools(&self, entries: &[BTreeSet<usize>]) -> Option<BTreeSet<usize>> {
+    /// Returns the entry tools that lead to this call. `None` if no entry tools of a needed resource have been found so far.
+    fn entry_tools(&self, tools_by_resource: &[BTreeSet<usize>]) -> Option<BTreeSet<usize>> {
         if self.needs.is_empty() {
-            return Some(BTreeSet::from([self.function]));
+            return Some(BTreeSet::from([self.function_index]));
         }
-        let entries_of_needs: Vec<_> = self.needs.iter().map(|resource| &entries[*resource]).collect();
-        let is_reachable = entries_of_needs.iter().all(|tools| !tools.is_empty());
-        is_reachable.then(|| entries_of_needs.into_iter().flatten().copied().collect())
+        let tool_sets: Vec<_> = self
+            .needs
+            .iter()
+            .map(|resource| &tools_by_resource[*resource])
+            .collect();
+        let is_reachable = tool_sets.iter().all(|tools| !tools.is_empty());
+        is_reachable.then(|| tool_sets.into_iter().flatten().copied().collect())
     }
 }
 
-/// Returns the resources whose handles a value of a type can contain.
-fn resources(ty: &WitType) -> BTreeSet<usize> {
-    let mut resources = BTreeSet::new();
+/// Returns the indexes of the resources whose handles a value of a type can contain.
+fn resource_indexes(ty: &WitType) -> BTreeSet<usize> {
+    let mut indexes = BTreeSet::new();
     ty.visit_resources(&mut |ResourceIndex(index)| {
-        resources.insert(index);
+        indexes.insert(index);
     });
-    resources
+    indexes
 }

@@ -3,7 +3,7 @@
 use toolwit_core::limits::{ByteCount, COMPONENT_DEPTH_MAX, CallLimits, INSTANTIATION_STEPS_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The number of core instances in one slot of the engine's instance pool. Components of large toolchains have about ten.
+/// The number of core instances in one slot of the engine's instance pool. Components that large toolchains build have about ten.
 pub(crate) const CORE_INSTANCES_PER_SLOT: u32 = 16;
 
 /// The number of tables in one slot of the engine's instance pool.
@@ -22,15 +22,15 @@ pub(crate) struct Footprint {
     pub(crate) memory_bytes: u64,
     /// The initial size of all tables, in elements.
     pub(crate) table_elements: u64,
-    /// Whether counting stopped at its limit of steps or nesting depth, so that the counts may be too low.
+    /// Whether counting stopped at the limit of steps or of nesting depth, so that the counts may be too low.
     pub(crate) is_incomplete: bool,
-    /// Whether counting stopped at its limit of nesting depth.
+    /// Whether counting stopped at the limit of nesting depth.
     #[serde(default)]
     pub(crate) is_too_deep: bool,
 }
 
 impl Footprint {
-    /// Refuses a component that cannot be instantiated within the limits. `memory_bytes_max` limits the memories together.
+    /// Refuses a component that cannot be instantiated within the limits. `memory_bytes_max` limits the total size of its memories.
     ///
     /// # Errors
     /// [`ErrorKind::Instances`], [`ErrorKind::Memory`] or [`ErrorKind::TableElements`].
@@ -78,7 +78,7 @@ impl Footprint {
         Ok(())
     }
 
-    /// Returns the error of a component whose instantiation exceeds a limit of counting.
+    /// Returns the error for a component whose counting stopped at a limit.
     fn incomplete_error(&self) -> Error {
         let (message, limit, max) = if self.is_too_deep {
             let message = format!("its instantiation nests components deeper than {COMPONENT_DEPTH_MAX}");
@@ -90,7 +90,7 @@ impl Footprint {
         too_large(ErrorKind::Instances, message, limit, max, max.saturating_add(1))
     }
 
-    /// Returns the number of slots of the pool that an instance occupies. Each slot has one memory.
+    /// Returns the number of slots of the engine's instance pool that an instance occupies. Each slot has one memory.
     pub(crate) fn slots(&self) -> u64 {
         let instances = self.instances.div_ceil(CORE_INSTANCES_PER_SLOT.into());
         let tables = self.tables.div_ceil(TABLES_PER_SLOT.into());
@@ -99,7 +99,7 @@ impl Footprint {
 
     /// Adds an instance of a core module with this footprint.
     pub(crate) fn add(&mut self, module: &Self) {
-        let add_to = |total: &mut u64, part: u64| *total = total.saturating_add(part);
+        let add_to = |total: &mut u64, addend: u64| *total = total.saturating_add(addend);
         add_to(&mut self.instances, 1);
         add_to(&mut self.memories, module.memories);
         add_to(&mut self.tables, module.tables);
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_incomplete_count_names_the_limit_at_which_counting_stopped() {
+    fn the_error_for_an_incomplete_count_names_the_limit_at_which_counting_stopped() {
         for (is_too_deep, limit, max) in [
             (true, "COMPONENT_DEPTH_MAX", COMPONENT_DEPTH_MAX as u64),
             (false, "INSTANTIATION_STEPS_MAX", INSTANTIATION_STEPS_MAX as u64),

@@ -5,31 +5,31 @@ use wasmparser::component_types::ComponentEntityType;
 
 use super::check::CheckedComponent;
 use super::interfaces::{
-    CONFIG_STORES, InterfaceOffer, KEYVALUE_STORES, NEAR_HOST, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI_INTERFACES,
-    WASI_VERSIONS, offer_of,
+    CONFIG_STORES, InterfaceOffer, KEYVALUE_STORES, NEAR_HOST, PLUGIN_PACKAGE, PLUGIN_VERSION, WASI2_INTERFACES,
+    WASI2_VERSIONS, offer_of,
 };
 use super::reflect::shortened;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum number of functions of an import that are listed. The interfaces of the host have fewer.
-const FUNCTIONS_MAX: usize = 64;
+/// The maximum number of functions that are listed for an import. Each interface of the host has fewer functions.
+const IMPORT_FUNCTIONS_MAX: usize = 64;
 
 /// One import of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Import {
-    /// The name that the component imports: `wasi:http/types@0.2.6`.
+    /// The name of the import, such as `wasi:http/types@0.2.6`.
     pub name: String,
     /// Whether the host implements the import.
     pub support: ImportSupport,
-    /// The functions that the component imports, if the functions of the interface belong to several capabilities.
+    /// The imported functions, if the functions of the interface belong to several capabilities. Otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
 }
 
 impl Import {
-    /// Returns the names by which the import declares capabilities: the interface, or its imported functions, without the
-    /// version.
+    /// Returns the names by which the import declares capabilities: the interface, and each listed function as
+    /// `INTERFACE#FUNCTION`. The names have no version.
     pub(crate) fn declaring_names(&self) -> impl Iterator<Item = String> {
         let interface = self.name.split('@').next().unwrap_or_default();
         let functions = self.functions.iter();
@@ -46,7 +46,7 @@ pub enum ImportSupport {
     Linked,
     /// The host implements the import as part of WASI 0.3, which the operator has to enable; see [`WasiVersions`].
     Wasi3,
-    /// The import only defines types and needs no implementation.
+    /// The import only has types, which need no implementation.
     TypesOnly,
     /// The host does not implement an import of this name and version.
     Unknown,
@@ -63,8 +63,8 @@ pub(crate) fn list(checked: &CheckedComponent<'_>) -> Vec<Import> {
                 use wasmparser::component_types::ComponentAnyTypeId::Resource;
                 matches!(&item.ty, ComponentEntityType::Type { created, .. } if !matches!(created, Resource(_)))
             };
-            let only_types = checked.types[*id].exports.values().all(is_type);
-            if only_types {
+            let has_only_types = checked.types[*id].exports.values().all(is_type);
+            if has_only_types {
                 ImportSupport::TypesOnly
             } else {
                 ImportSupport::Unknown
@@ -83,14 +83,17 @@ pub(crate) fn list(checked: &CheckedComponent<'_>) -> Vec<Import> {
         .collect()
 }
 
-/// Returns the functions of an import whose functions belong to several capabilities.
+/// Returns the imported functions of `near:agent/host`, which belong to several capabilities. Empty for every other import.
 fn functions_of(checked: &CheckedComponent<'_>, import: &str) -> Vec<String> {
     let interface = import.split('@').next().unwrap_or_default();
     match checked.types.component_item_for_import(import).map(|item| &item.ty) {
         Some(ComponentEntityType::Instance(id)) if interface == NEAR_HOST => {
             let exports = checked.types[*id].exports.iter();
             let functions = exports.filter(|(_, item)| matches!(item.ty, ComponentEntityType::Func(_)));
-            functions.map(|(name, _)| shortened(name)).take(FUNCTIONS_MAX).collect()
+            functions
+                .map(|(name, _)| shortened(name))
+                .take(IMPORT_FUNCTIONS_MAX)
+                .collect()
         }
         _ => Vec::new(),
     }
@@ -105,13 +108,13 @@ pub enum WasiVersions {
     Wasi2,
     /// WASI 0.2 and 0.3.
     ///
-    /// The grants, limits and refusals are the same. But wasmtime publishes no security patches for errors that only its
-    /// implementation of 0.3 has, so the operator has to enable WASI 0.3.
+    /// Grants, limits and refusals are the same for both versions. But wasmtime publishes no security patches for errors that only
+    /// its implementation of 0.3 has, so the operator has to enable WASI 0.3.
     Wasi2And3,
 }
 
-/// The source of the error about a component that needs WASI 0.3 while WASI 0.3 is disabled. A program can build its own hint
-/// from this source.
+/// The source of the error for a component that needs WASI 0.3 while WASI 0.3 is disabled. A program can recognize the error by
+/// this source, and show its own hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("WASI 0.3 is disabled")]
 #[non_exhaustive]
@@ -122,11 +125,11 @@ pub(crate) fn needs_wasi3(imports: &[Import]) -> bool {
     imports.iter().any(|import| import.support == ImportSupport::Wasi3)
 }
 
-/// Refuses a component with an import that the host does not implement, or has not enabled.
+/// Refuses a component with an import that the host does not implement, or that the operator has not enabled.
 ///
 /// # Errors
-/// [`ErrorKind::UnknownImport`]. The message names imports that are not implemented, at most eight. If all are implemented, it
-/// names the first one that is not enabled.
+/// [`ErrorKind::UnknownImport`]. The message names at most eight imports that are not implemented. If all imports are
+/// implemented, the message names the first import that is not enabled.
 pub(crate) fn require_supported(imports: &[Import], wasi: WasiVersions) -> Result<(), Error> {
     require_implemented(imports)?;
     let disabled = imports.iter().find(|import| import.support == ImportSupport::Wasi3);
@@ -186,8 +189,8 @@ fn suggestion(import: &str) -> String {
         "this version is a draft of WASI 0.3; build the component again with current tools, for WASI 0.3.0".to_owned()
     } else if interface.starts_with("wasi:") && version.starts_with("0.3.") {
         "the host offers only some interfaces of WASI 0.3; build the component for WASI 0.2".to_owned()
-    } else if WASI_INTERFACES.contains(&interface) {
-        format!("build it for WASI {WASI_VERSIONS}")
+    } else if WASI2_INTERFACES.contains(&interface) {
+        format!("build it for WASI {WASI2_VERSIONS}")
     } else {
         "compose it with a component that exports this import, or build it without".to_owned()
     }

@@ -34,7 +34,7 @@ pub struct Inspection {
     pub digest: String,
     /// The size of the component, in bytes.
     pub size_bytes: u64,
-    /// The engine configuration that it requires.
+    /// The engine configuration that the component requires.
     pub profile: Profile,
     /// The definitions of the functions that are tools from the start, and of the discovered tools.
     pub tools: Vec<ToolDefinition>,
@@ -44,7 +44,7 @@ pub struct Inspection {
     pub skipped: Vec<SkippedExport>,
     /// The imports.
     pub imports: Vec<Import>,
-    /// The problem of the WIT file next to the component: it is unreadable, invalid, or does not describe every function.
+    /// The problem of the WIT file next to the component: the file is unreadable, invalid, or does not describe every function.
     pub wit_problem: Option<String>,
     /// The core instances, memories and tables that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
@@ -63,7 +63,7 @@ pub struct EntityType {
     pub name: String,
     /// The doc comment of the resource in WIT.
     pub description: Option<String>,
-    /// The definitions of its methods, except the one that returns the id. Each method takes the entity's id as a parameter.
+    /// The definitions of the methods, except the method that returns the id. Each definition has the entity's id as a parameter.
     pub methods: Vec<ToolDefinition>,
     /// The tools with which a conversation obtains the first instance. Their results contain an instance, or an entity whose
     /// methods lead to an instance.
@@ -117,7 +117,7 @@ impl Inspection {
         let mut shape = reflect(&checked, wit.as_ref());
         if let Some(wit) = &wit {
             docs::apply(&mut shape, wit);
-            if !checked.has_wit() {
+            if !checked.has_embedded_wit() {
                 wit_problem = docs::mismatch(&shape, wit);
             }
         }
@@ -131,8 +131,7 @@ impl Inspection {
         let imports = imports::list(&checked);
         let inspection = Self {
             size_bytes: bytes.len() as u64,
-            // Only the engine with async functions has the interfaces of WASI 0.3, including those without async
-            // functions.
+            // Only the engine of `Profile::Concurrent` has the interfaces of WASI 0.3, also those without async functions.
             profile: if imports::needs_wasi3(&imports) {
                 Profile::Concurrent
             } else {
@@ -177,7 +176,7 @@ impl Inspection {
         (self.tools, self.tool_functions) = exported.chain(discovered).unzip();
         let resources = shape.resources.iter().zip(entry_tools(shape));
         self.entities = resources
-            .map(|(resource, entries)| entity_type(shape, resource, &entries, plugin))
+            .map(|(resource, entry_tools)| entity_type(shape, resource, &entry_tools, plugin))
             .collect();
         self.skipped.clone_from(&shape.skipped);
         self
@@ -188,7 +187,7 @@ impl Inspection {
     pub fn dynamic_tools_state(&self) -> DynamicToolsState {
         match &self.shape.dynamic {
             None => DynamicToolsState::None,
-            Some(dynamic) if dynamic.discovered.is_none() => DynamicToolsState::Undiscovered,
+            Some(dynamic) if dynamic.discovered_tools.is_none() => DynamicToolsState::Undiscovered,
             Some(_) => DynamicToolsState::Discovered,
         }
     }
@@ -218,12 +217,12 @@ impl Inspection {
     /// tools, or has not been queried for them.
     #[must_use]
     pub fn discovered_tools(&self) -> Option<String> {
-        let tools = self.shape.dynamic.as_ref()?.discovered.as_ref()?;
+        let tools = self.shape.dynamic.as_ref()?.discovered_tools.as_ref()?;
         serde_json::to_string(tools).ok()
     }
 
-    /// Adds the tools that were discovered earlier, from the JSON that [`Inspection::discovered_tools`] returned, for a plugin
-    /// of this name. Ignores any other text, and all text if the component has no dynamic tools.
+    /// Sets the discovered tools from the JSON that [`Inspection::discovered_tools`] returned, for a plugin of this name. Returns
+    /// the inspection unchanged if the JSON is invalid, or if the component has no dynamic tools.
     #[must_use]
     pub fn with_discovered_tools(self, json: &str, plugin: &str) -> Self {
         match serde_json::from_str(json) {
@@ -236,7 +235,7 @@ impl Inspection {
     pub(crate) fn with_tools(&self, tools: Vec<DiscoveredTool>, plugin: &str) -> Self {
         let mut inspection = self.clone();
         if let Some(dynamic) = &mut Arc::make_mut(&mut inspection.shape).dynamic {
-            dynamic.discovered = Some(tools);
+            dynamic.discovered_tools = Some(tools);
         }
         inspection.with_definitions(plugin)
     }
@@ -244,7 +243,7 @@ impl Inspection {
     /// Refuses a component with an import that the host does not implement, or does not offer with these versions of WASI.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport). The message names such imports.
+    /// [`ErrorKind::UnknownImport`](toolwit_core::ErrorKind::UnknownImport). The message names refused imports.
     pub fn require_loadable(&self, wasi: WasiVersions) -> Result<(), Error> {
         imports::require_supported(&self.imports, wasi)
     }
@@ -260,23 +259,24 @@ pub fn component_wit(bytes: &[u8]) -> Option<String> {
         adjacent_wit: None,
     };
     let with_docs = wit_with_docs(&checked, context).ok().flatten();
-    wit_text::print(&with_docs.or_else(|| docs::decode(bytes))?)
+    wit_text::print(&with_docs.or_else(|| docs::decode_package_or_component(bytes))?)
 }
 
-/// Returns the WIT of a component with its docs, from the component or from the file next to it. `None` if neither has WIT that
-/// can be read, and for an invalid component.
+/// Returns the WIT of a component with its docs, from the component or from the file next to it. `None` if neither has valid WIT,
+/// or if the component is invalid.
 pub(super) fn wit_of(bytes: &[u8], context: PackageContext<'_>) -> Option<wit_parser::Resolve> {
     wit_with_docs(&check::check(bytes).ok()?, context).ok()?
 }
 
 /// Returns WIT with docs: from the WIT sections of the component, otherwise from the WIT text that a bindings macro embedded,
-/// otherwise from the file next to the component. `Ok(None)` if none of the three exists. The error is the reason why the file
-/// cannot be used.
+/// otherwise from the file next to the component. `Ok(None)` if the component embeds no valid WIT and the file does not exist. The
+/// error is the reason why the file cannot be used.
 fn wit_with_docs(
     checked: &CheckedComponent<'_>,
     context: PackageContext<'_>,
 ) -> Result<Option<wit_parser::Resolve>, String> {
-    let embedded = docs::decode_packages(checked.wit_sections()).or_else(|| docs::parse_sources(&checked.wit_sources));
+    let embedded =
+        docs::decode_packages(checked.wit_sections()).or_else(|| docs::parse_embedded_texts(&checked.wit_sources));
     match (embedded, context.adjacent_wit) {
         (Some(wit), _) => Ok(Some(wit)),
         (None, None) => Ok(None),
@@ -293,25 +293,25 @@ impl<'a> CheckedComponent<'a> {
         sections.map(|(_, bytes)| *bytes)
     }
 
-    /// Returns whether the component embeds WIT, valid or not.
-    fn has_wit(&self) -> bool {
+    /// Returns whether the component embeds WIT, which may be invalid.
+    fn has_embedded_wit(&self) -> bool {
         self.wit_sections().next().is_some() || !self.wit_sources.is_empty()
     }
 }
 
-fn entity_type(shape: &Shape, resource: &Resource, entries: &BTreeSet<usize>, plugin: &str) -> EntityType {
+fn entity_type(shape: &Shape, resource: &Resource, entry_tools: &BTreeSet<usize>, plugin: &str) -> EntityType {
     EntityType {
         name: resource.json_name(),
         description: resource.docs.clone(),
         methods: resource
             .methods
             .iter()
-            .filter(|method| resource.id != Some(**method))
+            .filter(|method| resource.id_method != Some(**method))
             .map(|method| define_shared_method(&shape.functions[*method], resource, plugin))
             .collect(),
-        entry_tools: entries
+        entry_tools: entry_tools
             .iter()
-            .map(|entry| tool_id(&shape.functions[*entry], plugin))
+            .map(|index| tool_id(&shape.functions[*index], plugin))
             .collect(),
     }
 }
@@ -351,7 +351,7 @@ pub(crate) fn define(shape: &Shape, function: &Function, plugin: &str) -> ToolDe
     }
 }
 
-/// Creates the tool definition of a method in the form that all entities of a type share: the entity's id is a parameter.
+/// Creates the tool definition of a method that all entities of a type share. The entity's id is a parameter.
 pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugin: &str) -> ToolDefinition {
     let entity = resource.json_name();
     let id = tool_id(method, plugin);
@@ -384,8 +384,8 @@ pub(crate) fn define_shared_method(method: &Function, resource: &Resource, plugi
     definition.with_fallback_name(format!("{}_{name}", snake_case(plugin)))
 }
 
-/// Returns the name of the parameter for the entity's id: `customer_id`, or `the_customer_id` if the method has a parameter of
-/// that name.
+/// Returns the name of the parameter for the entity's id: `customer_id`, or `the_customer_id` if the method already has a
+/// parameter `customer_id`.
 pub(crate) fn id_parameter(method: &Function, resource: &Resource) -> String {
     let mut name = format!("{}_id", resource.json_name());
     while method.params.iter().any(|param| param.label.json == name) {

@@ -1,7 +1,7 @@
-//! Simulates an instantiation to count its core instances, memories and tables, without compiling anything.
+//! Simulates the instantiation of a component to count its core instances, memories and tables, without compiling it.
 //!
-//! A component of a few hundred bytes can expand to a billion core instances, if each of thirty components instantiates the
-//! previous one twice. The compiler would expand all of them, so they are counted first.
+//! A component of a few hundred bytes can expand to a billion core instances, if it defines thirty components and each
+//! instantiates the previous one twice. The compiler would process every instance, so the host counts them before it compiles.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,14 @@ use super::footprint::Footprint;
 use super::instantiation_recorder::{InstantiationStep, NamedItem, Space};
 use toolwit_core::limits::{COMPONENT_DEPTH_MAX, INSTANTIATION_STEPS_MAX};
 
+/// The exports of an instance, by name.
 type Exports<'a> = HashMap<&'a str, Item>;
 
 /// An item of an index space.
 #[derive(Clone, Copy)]
 enum Item {
     Module(Footprint),
-    /// A component: the index of its definition, and of the scope that defines it.
+    /// A component: the index in [`Simulation::definitions`], and the index in [`Simulation::scopes`] of the enclosing component.
     Component(usize, usize),
     /// An index into [`Simulation::instances`].
     Instance(usize),
@@ -23,22 +24,24 @@ enum Item {
     Foreign,
 }
 
-/// The index spaces of one instantiation.
+/// The index spaces of one component during one instantiation.
 #[derive(Default)]
-struct Scope {
+struct InstantiationScope {
     /// The items of each [`Space`], in the order of its variants.
     items: [Vec<Item>; 3],
-    /// The scope in which the component is defined.
+    /// The index of the scope in which the component is defined. `None` for the outermost component.
     outer: Option<usize>,
 }
 
-/// The state of a simulation. Scopes and instances can refer to each other in cycles, so all are kept until the end.
+/// The state of a simulation. Scopes and instances refer to each other by index and are kept until the end, because the
+/// references can be cyclic.
 pub(crate) struct Simulation<'a> {
+    /// The steps of each component. The outermost component is the first.
     definitions: &'a [Vec<InstantiationStep>],
-    scopes: Vec<Scope>,
+    scopes: Vec<InstantiationScope>,
     instances: Vec<Exports<'a>>,
     footprint: Footprint,
-    steps: usize,
+    step_count: usize,
 }
 
 impl<'a> Simulation<'a> {
@@ -49,7 +52,7 @@ impl<'a> Simulation<'a> {
             scopes: Vec::new(),
             instances: Vec::new(),
             footprint: Footprint::default(),
-            steps: 0,
+            step_count: 0,
         };
         if simulation.instantiate(0, None, &Exports::new(), 0).is_none() {
             simulation.footprint.is_incomplete = true;
@@ -57,6 +60,7 @@ impl<'a> Simulation<'a> {
         simulation.footprint
     }
 
+    /// Returns an item of an index space, or [`Item::Foreign`] if the item does not exist.
     fn item(&self, scope: usize, space: Space, index: u32) -> Item {
         let items = &self.scopes[scope].items[space as usize];
         let item = usize::try_from(index).ok().and_then(|index| items.get(index));
@@ -65,7 +69,7 @@ impl<'a> Simulation<'a> {
 
     /// Returns the named items of a scope, by name. `None` if the simulation exceeds its limits.
     fn items_by_name(&mut self, scope: usize, items: &'a [NamedItem]) -> Option<Exports<'a>> {
-        self.take_steps(items.len())?;
+        self.count_steps(items.len())?;
         let items = items.iter();
         Some(
             items
@@ -75,9 +79,9 @@ impl<'a> Simulation<'a> {
     }
 
     /// Counts steps. `None` if the simulation exceeds its limit of steps.
-    fn take_steps(&mut self, steps: usize) -> Option<()> {
-        self.steps = self.steps.saturating_add(steps);
-        (self.steps <= INSTANTIATION_STEPS_MAX).then_some(())
+    fn count_steps(&mut self, steps: usize) -> Option<()> {
+        self.step_count = self.step_count.saturating_add(steps);
+        (self.step_count <= INSTANTIATION_STEPS_MAX).then_some(())
     }
 
     fn add_instance(&mut self, exports: Exports<'a>) -> Item {
@@ -85,7 +89,8 @@ impl<'a> Simulation<'a> {
         Item::Instance(self.instances.len() - 1)
     }
 
-    /// Instantiates a component. `None` if the simulation exceeds its limits.
+    /// Simulates the instantiation of a component, and returns the exports of the instance. `None` if the simulation exceeds its
+    /// limits.
     fn instantiate(
         &mut self,
         definition: usize,
@@ -98,14 +103,14 @@ impl<'a> Simulation<'a> {
             return None;
         }
         let scope = self.scopes.len();
-        self.scopes.push(Scope {
+        self.scopes.push(InstantiationScope {
             outer,
-            ..Scope::default()
+            ..InstantiationScope::default()
         });
         let mut exports = Exports::new();
         let definitions = self.definitions;
         for step in &definitions[definition] {
-            self.take_steps(1)?;
+            self.count_steps(1)?;
             if let InstantiationStep::Export(named) = step {
                 exports.insert(&named.name, self.item(scope, named.space, named.index));
             }

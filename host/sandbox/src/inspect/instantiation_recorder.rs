@@ -1,4 +1,5 @@
-//! Records the steps by which a component is instantiated, to count its instances later without compiling it.
+//! Records the steps by which a component is instantiated. From the steps, the core instances, memories and tables of the
+//! component are counted without compiling it.
 
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Instance, Payload,
@@ -12,34 +13,34 @@ pub(crate) struct InstantiationRecorder {
     /// The steps of each component, in the order in which the components begin. The first one is the outermost.
     definitions: Vec<Vec<InstantiationStep>>,
     /// The components and modules that are being parsed, the innermost last.
-    open: Vec<OpenDefinition>,
+    open_definitions: Vec<OpenDefinition>,
 }
 
 /// A component or module that is being parsed.
 enum OpenDefinition {
-    /// A component: the index of its steps.
+    /// A component, with the index of its steps in [`InstantiationRecorder::definitions`].
     Component(usize),
-    /// A module: the memories and tables that it defines so far.
+    /// A module, with the memories and tables that have been parsed so far.
     Module(Footprint),
 }
 
-/// One step of the instantiation of a component. Indexes refer to the index space of the item.
+/// One step of the instantiation of a component. Unless stated otherwise, an index is an index in the index space of the item.
 pub(crate) enum InstantiationStep {
-    /// A module, with the memories and tables that one instance allocates.
+    /// The definition of a module, with the memories and tables that one instance allocates.
     DefineModule(Footprint),
-    /// A component, with the index of its steps.
+    /// The definition of a component, with the index of its steps in [`InstantiationRecorder::definitions`].
     DefineComponent(usize),
     /// The import of an item, with its name.
     Import(Space, String),
     /// The alias of an item that an instance exports: the index of the instance, and the name of the export.
     AliasExport(Space, u32, String),
-    /// The alias of an item of an outer component: the number of components outwards, and the index of the item.
+    /// The alias of an item of an outer component: the number of nesting levels to the outer component, and the index of the item.
     AliasOuter(Space, u32, u32),
     /// The instantiation of a module: its index.
     InstantiateModule(u32),
     /// The instantiation of a component: its index, and its arguments.
     Instantiate(u32, Vec<NamedItem>),
-    /// An instance that groups existing items.
+    /// The creation of an instance whose exports are existing items.
     InstanceFromExports(Vec<NamedItem>),
     /// The export of an item.
     Export(NamedItem),
@@ -85,27 +86,27 @@ impl InstantiationRecorder {
     pub(crate) fn new() -> Self {
         Self {
             definitions: vec![Vec::new()],
-            open: vec![OpenDefinition::Component(0)],
+            open_definitions: vec![OpenDefinition::Component(0)],
         }
     }
 
     /// Returns the nesting depth of the components and modules that are being parsed.
     pub(crate) fn depth(&self) -> usize {
-        self.open.len()
+        self.open_definitions.len()
     }
 
     /// Records the steps of one payload of the parser.
     pub(crate) fn record(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
         match payload {
-            Payload::ModuleSection { .. } => self.open.push(OpenDefinition::Module(Footprint::default())),
+            Payload::ModuleSection { .. } => self.open_definitions.push(OpenDefinition::Module(Footprint::default())),
             Payload::ComponentSection { .. } => {
                 let definition = self.definitions.len();
                 self.definitions.push(Vec::new());
                 self.add_step(InstantiationStep::DefineComponent(definition));
-                self.open.push(OpenDefinition::Component(definition));
+                self.open_definitions.push(OpenDefinition::Component(definition));
             }
             Payload::End(_) => {
-                if let Some(OpenDefinition::Module(module)) = self.open.pop() {
+                if let Some(OpenDefinition::Module(module)) = self.open_definitions.pop() {
                     self.add_step(InstantiationStep::DefineModule(module));
                 }
             }
@@ -118,13 +119,13 @@ impl InstantiationRecorder {
     }
 
     fn add_step(&mut self, step: InstantiationStep) {
-        if let Some(OpenDefinition::Component(definition)) = self.open.last() {
+        if let Some(OpenDefinition::Component(definition)) = self.open_definitions.last() {
             self.definitions[*definition].push(step);
         }
     }
 
     fn read_module_section(&mut self, payload: &Payload<'_>) -> wasmparser::Result<()> {
-        let Some(OpenDefinition::Module(module)) = self.open.last_mut() else {
+        let Some(OpenDefinition::Module(module)) = self.open_definitions.last_mut() else {
             return Ok(());
         };
         match payload {
@@ -238,7 +239,7 @@ impl InstantiationRecorder {
         self.add_step(step);
     }
 
-    /// Returns the core instances, memories and tables that one instance allocates. The component must be valid.
+    /// Returns the core instances, memories and tables that one instance of the component allocates. The component must be valid.
     pub(crate) fn footprint(&self) -> Footprint {
         Simulation::run(&self.definitions)
     }

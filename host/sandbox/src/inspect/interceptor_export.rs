@@ -1,11 +1,11 @@
-//! Checks the functions that a component exports for `toolwit:plugin/interceptor`.
+//! Checks the functions of an exported `toolwit:plugin/interceptor`.
 
 use crate::values::types::{Case, Field, Function, WitType};
 
-/// The functions of the interface: one decides about a call, one reviews its outcome.
+/// The functions of `toolwit:plugin/interceptor`: `before` decides about a call, and `after` reviews its outcome.
 pub(crate) const FUNCTIONS: [&str; 2] = ["before", "after"];
 
-/// Returns whether both functions have the types of the interface.
+/// Returns whether both functions have the names and types of `toolwit:plugin/interceptor`.
 pub(crate) fn has_interface_types(before: &Function, after: &Function) -> bool {
     let call = record(&[
         ("tool", WitType::String),
@@ -35,8 +35,8 @@ pub(crate) fn has_interface_types(before: &Function, after: &Function) -> bool {
         && after.name == FUNCTIONS[1]
         && has_params(before, &[("call", &call)])
         && has_params(after, &[("call", &call), ("outcome", &outcome)])
-        && returns(before, &decision)
-        && returns(after, &review)
+        && returns_variant(before, &decision)
+        && returns_variant(after, &review)
 }
 
 fn record(fields: &[(&str, WitType)]) -> WitType {
@@ -48,12 +48,12 @@ fn record(fields: &[(&str, WitType)]) -> WitType {
 }
 
 fn has_params(function: &Function, expected: &[(&str, &WitType)]) -> bool {
-    let is_same = |(param, (name, ty)): (&Field, &(&str, &WitType))| param.label.wit == *name && param.ty == **ty;
-    function.params.len() == expected.len() && function.params.iter().zip(expected).all(is_same)
+    let is_equal = |(param, (name, ty)): (&Field, &(&str, &WitType))| param.label.wit == *name && param.ty == **ty;
+    function.params.len() == expected.len() && function.params.iter().zip(expected).all(is_equal)
 }
 
-fn returns(function: &Function, expected: &[(&str, Option<WitType>)]) -> bool {
-    let is_same = |(case, (name, ty)): (&Case, &(&str, Option<WitType>))| case.label.wit == *name && case.ty == *ty;
+fn returns_variant(function: &Function, expected: &[(&str, Option<WitType>)]) -> bool {
+    let is_equal = |(case, (name, ty)): (&Case, &(&str, Option<WitType>))| case.label.wit == *name && case.ty == *ty;
     matches!(&function.result, Some(WitType::Variant(cases))
-        if cases.len() == expected.len() && cases.iter().zip(expected).all(is_same))
+        if cases.len() == expected.len() && cases.iter().zip(expected).all(is_equal))
 }

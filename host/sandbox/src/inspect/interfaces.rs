@@ -1,5 +1,5 @@
-//! The interfaces that the host implements, by name and version. Inspection checks imports against this table, and `link`
-//! implements them.
+//! The interfaces that the host implements, by name and version. Inspection checks imports against these tables, and the module
+//! `link` implements the interfaces.
 
 use semver::{Version, VersionReq};
 
@@ -17,36 +17,36 @@ const PLUGIN_INTERFACES: [&str; 4] = [
     "toolwit:plugin/tools",
 ];
 
-/// `wasi:config` in the versions that toolchains import. The versions differ only in name, but a draft is not compatible with
-/// any other version, so each is listed.
+/// The versions of `wasi:config/store` that toolchains import. The versions have the same functions and types, but a draft is not
+/// semver-compatible with any other version, so each version is listed.
 pub(crate) const CONFIG_STORES: [&str; 3] = [
     "wasi:config/store@0.2.0-draft",
     "wasi:config/store@0.2.0-rc.1",
     "wasi:config/store@0.2.0",
 ];
 
-/// `wasi:keyvalue` in the version that toolchains import.
+/// The version of `wasi:keyvalue/store` that toolchains import.
 pub(crate) const KEYVALUE_STORES: [&str; 1] = ["wasi:keyvalue/store@0.2.0-draft2"];
 
-/// The interface of IronClaw that its components import.
+/// The interface that components of another host, [IronClaw](https://github.com/nearai/ironclaw), import.
 pub(crate) const NEAR_HOST: &str = "near:agent/host";
 
-/// The versions of `near:agent/host` that `link` adds to the linker, one for each set of semver-compatible versions. The
-/// versions before 0.4 differ only in name.
+/// The versions of `near:agent/host` that `link` adds to the linker, one for each set of semver-compatible versions. Versions 0.2
+/// and 0.3 have the same functions and types.
 pub(crate) const NEAR_HOST_VERSIONS: [&str; 3] = ["0.2.0", "0.3.0", "0.4.1"];
 
 /// All versions of `near:agent/host` that the host implements. Each is compatible with one of [`NEAR_HOST_VERSIONS`].
 const NEAR_HOST_RANGE: &str = ">=0.2.0, <0.5.0";
 
 /// The versions of WASI 0.2 that the host implements.
-pub(crate) const WASI_VERSIONS: &str = ">=0.2.0, <0.3.0";
+pub(crate) const WASI2_VERSIONS: &str = ">=0.2.0, <0.3.0";
 
 /// The versions of WASI 0.3 that the host implements.
 const WASI3_VERSIONS: &str = ">=0.3.0, <0.4.0";
 
-/// The WASI interfaces that a component can import. Importing one grants nothing: each implementation denies what is not
-/// granted.
-pub(super) const WASI_INTERFACES: [&str; 29] = [
+/// The interfaces of WASI 0.2 that a component can import. Importing an interface grants nothing: each implementation denies every
+/// access that is not granted.
+pub(super) const WASI2_INTERFACES: [&str; 29] = [
     "wasi:cli/environment",
     "wasi:cli/exit",
     "wasi:cli/stderr",
@@ -78,8 +78,8 @@ pub(super) const WASI_INTERFACES: [&str; 29] = [
     "wasi:sockets/udp-create-socket",
 ];
 
-/// The interfaces of WASI 0.3 that a component can import if the operator has enabled WASI 0.3. An interface that cannot be
-/// guarded like its predecessor of WASI 0.2 is not listed.
+/// The interfaces of WASI 0.3 that a component can import if the operator has enabled WASI 0.3. An interface is listed only if the
+/// host can apply the same checks as to its predecessor in WASI 0.2.
 const WASI3_INTERFACES: [&str; 23] = [
     "wasi:cli/environment",
     "wasi:cli/exit",
@@ -109,11 +109,11 @@ const WASI3_INTERFACES: [&str; 23] = [
 /// The condition under which the host offers an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InterfaceOffer {
-    /// The host offers it to every component.
+    /// The host offers the interface to every component.
     Always,
-    /// It belongs to WASI 0.3, which the operator has to enable.
+    /// The interface belongs to WASI 0.3, which the operator has to enable.
     WithWasi3,
-    /// The host does not offer it.
+    /// The host does not offer the interface.
     Never,
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn offer_of(import: &str) -> InterfaceOffer {
         version.pre.is_empty() && VersionReq::parse(versions).is_ok_and(|range| range.matches(&version))
     };
     if PLUGIN_INTERFACES.contains(&interface) && is_compatible_plugin_version(&version)
-        || WASI_INTERFACES.contains(&interface) && is_in(WASI_VERSIONS)
+        || WASI2_INTERFACES.contains(&interface) && is_in(WASI2_VERSIONS)
         || interface == NEAR_HOST && is_in(NEAR_HOST_RANGE)
     {
         InterfaceOffer::Always

@@ -1,4 +1,5 @@
-//! An inspection that is parsed from its cached text on first use, because most packages of a large directory are never used.
+//! An inspection that is parsed from its cached text on first use. Most packages of a large directory are never used, so parsing
+//! every text at startup would waste time.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -12,8 +13,8 @@ use super::inspection::Inspection;
 pub(crate) struct LazyInspection {
     digest: Box<str>,
     tool_count: usize,
-    dynamic_tools: DynamicToolsState,
-    /// The cached text; `None` once it has been parsed, and for an inspection that was not cached.
+    dynamic_tools_state: DynamicToolsState,
+    /// The cached text. `None` after it has been parsed, and for an inspection that was not cached.
     text: Mutex<Option<String>>,
     inspection: OnceLock<Arc<Inspection>>,
     declared_capabilities: OnceLock<DeclaredCapabilities>,
@@ -25,7 +26,7 @@ impl LazyInspection {
         Self {
             digest: inspection.digest.as_str().into(),
             tool_count: inspection.tools.len(),
-            dynamic_tools: inspection.dynamic_tools_state(),
+            dynamic_tools_state: inspection.dynamic_tools_state(),
             text: Mutex::default(),
             inspection: OnceLock::from(Arc::new(inspection)),
             declared_capabilities: OnceLock::new(),
@@ -37,7 +38,7 @@ impl LazyInspection {
         Self {
             digest: cached.digest.into(),
             tool_count: cached.tool_count,
-            dynamic_tools: cached_dynamic_tools(&cached.text),
+            dynamic_tools_state: cached_dynamic_tools(&cached.text),
             text: Mutex::new(Some(cached.text)),
             inspection: OnceLock::new(),
             declared_capabilities: OnceLock::new(),
@@ -53,14 +54,14 @@ impl LazyInspection {
     }
 
     pub(crate) fn dynamic_tools_state(&self) -> DynamicToolsState {
-        self.dynamic_tools
+        self.dynamic_tools_state
     }
 
     pub(crate) fn is_parsed(&self) -> bool {
         self.inspection.get().is_some()
     }
 
-    /// Returns the inspection, for a plugin of this name. The first call parses the cached text, if there is one, which takes
+    /// Returns the inspection, for a plugin of this name. If the inspection was cached, the first call parses the text, which takes
     /// tens of microseconds.
     pub(crate) fn get(&self, plugin: &str) -> &Arc<Inspection> {
         self.inspection.get_or_init(|| {
@@ -68,8 +69,8 @@ impl LazyInspection {
             let parsed = text.and_then(|text| Inspection::from_cache_text(&text, plugin));
             let inspection = parsed.filter(|inspection| *inspection.digest == *self.digest);
             Arc::new(inspection.unwrap_or_else(|| {
-                // This is a bug, because the registry verifies the hash of the text before use. Without the text, the
-                // component has no tools.
+                // The registry verifies the hash of the text before use, so an unreadable text is a bug. The component then has no
+                // tools.
                 tracing::error!(plugin, "the cached inspection of the component is not readable");
                 Inspection::empty(self.digest.to_string())
             }))

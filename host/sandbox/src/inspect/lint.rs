@@ -1,4 +1,4 @@
-//! Advice for the author of a component that works, but that models understand badly.
+//! Lints for authors: they find docs, names and WIT that make the tools of a working component hard to understand for models.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -26,9 +26,9 @@ pub enum LintRule {
     MissingDocs,
     /// The name of a parameter does not describe its value, and the docs do not mention the name in backticks.
     UnclearParameter,
-    /// Several tools have the same name, so that a model sees longer names.
+    /// Several tools have the same name, so that a model sees their longer fallback names.
     DuplicateName,
-    /// The WIT has an interface with functions that no world imports or exports.
+    /// The WIT has an interface that contains functions, but that no world imports or exports.
     UnusedWit,
 }
 
@@ -38,7 +38,7 @@ pub enum LintRule {
 pub struct Lint {
     /// The rule.
     pub rule: LintRule,
-    /// The function, resource, interface, tool name or file.
+    /// The name of the function, resource, interface, tool or file that the finding is about.
     pub subject: String,
     /// The problem, in one sentence.
     pub message: String,
@@ -132,11 +132,11 @@ fn lint_tool_names(inspection: &Inspection, findings: &mut Vec<Lint>) {
     }
 }
 
-/// Finds the interfaces with functions that no world imports or exports. Skips a package without a world that exports
-/// something: such a package is a dependency, which need not be used completely.
+/// Finds the interfaces that contain functions, but that no world imports or exports. Checks only packages with a world that has
+/// exports. Every other package is a dependency, and a component need not use all interfaces of a dependency.
 fn lint_unused_interfaces(wit: &Resolve, findings: &mut Vec<Lint>) {
     let is_interface =
-        |item: &WorldItem, wanted: InterfaceId| matches!(item, WorldItem::Interface { id, .. } if *id == wanted);
+        |item: &WorldItem, expected: InterfaceId| matches!(item, WorldItem::Interface { id, .. } if *id == expected);
     let is_used = |id: InterfaceId| {
         let mut worlds = wit.worlds.iter();
         worlds.any(|(_, world)| {

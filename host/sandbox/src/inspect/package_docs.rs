@@ -1,4 +1,4 @@
-//! The docs of functions from a `package-docs` section, which other toolchains write into components.
+//! The docs of functions from the custom section `package-docs`, which other toolchains write into components.
 //!
 //! Two formats exist: JSON after a byte `1`, in which each function is an object with `docs`, and plain JSON, in which each
 //! function is a string. Both identify interfaces without their package, and do not relate types to the functions that use
@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::docs::clean;
+use super::docs::printable_docs;
 use crate::values::types::{Function, Shape};
 use toolwit_core::limits::{FUNCTION_DOCS_CHARS_MAX, WIT_BYTES_MAX};
 
@@ -30,16 +30,16 @@ pub(crate) fn apply(shape: &mut Shape, section: &[u8]) {
                 .as_object()
                 .and_then(|worlds| worlds.values().find_map(|world| docs_of(world, &function.export))),
         };
-        function.docs = docs.and_then(|docs| clean(docs, FUNCTION_DOCS_CHARS_MAX));
+        function.docs = docs.and_then(|docs| printable_docs(docs, FUNCTION_DOCS_CHARS_MAX));
     }
 }
 
-/// Returns the docs of a function from the entry of its interface or world.
-fn docs_of<'a>(scope: &'a Value, function: &str) -> Option<&'a str> {
+/// Returns the docs of a function from the JSON object of its interface or world.
+fn docs_of<'a>(interface_or_world: &'a Value, function: &str) -> Option<&'a str> {
     const FUNCTION_KEYS: [&str; 3] = ["funcs", "func_exports", "functions"];
     FUNCTION_KEYS.iter().find_map(|key| {
-        let entry = &scope[*key][function];
-        entry.as_str().or_else(|| entry["docs"].as_str())
+        let value = &interface_or_world[*key][function];
+        value.as_str().or_else(|| value["docs"].as_str())
     })
 }
 
@@ -48,7 +48,8 @@ fn docs_of<'a>(scope: &'a Value, function: &str) -> Option<&'a str> {
 mod tests {
     use crate::{Inspection, PackageContext};
 
-    fn description_with(section: &[u8]) -> String {
+    /// Returns the description of the tool `add` in a component with this section.
+    fn description_with_section(section: &[u8]) -> String {
         let mut bytes = wat::parse_str(
             r#"(component
                 (core module $m (func (export "add") (result i32) i32.const 1))
@@ -79,13 +80,16 @@ mod tests {
         let object = br#"{"interfaces":{"calc":{"funcs":{"add":{"docs":"Adds."}}}}}"#;
         let mut with_version_byte = vec![1];
         with_version_byte.extend_from_slice(object);
-        assert_eq!(description_with(&with_version_byte), "Adds.");
+        assert_eq!(description_with_section(&with_version_byte), "Adds.");
         assert_eq!(
-            description_with(br#"{"interfaces":{"calc":{"funcs":{"add":"Adds."}}}}"#),
+            description_with_section(br#"{"interfaces":{"calc":{"funcs":{"add":"Adds."}}}}"#),
             "Adds."
         );
         for invalid in [&b"\x01not json"[..], b"", b"[]", b"{\"interfaces\": 5}", b"\xff\xff"] {
-            assert_eq!(description_with(invalid), "`add() -> u32` of `demo:tool/calc@0.1.0`.");
+            assert_eq!(
+                description_with_section(invalid),
+                "`add() -> u32` of `demo:tool/calc@0.1.0`."
+            );
         }
     }
 }

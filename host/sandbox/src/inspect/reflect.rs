@@ -22,16 +22,16 @@ use crate::values::types::{
 use toolwit_core::limits::{COMPONENT_PARTS_MAX, FUNCTIONS_MAX};
 
 /// The maximum length of the name of a function, an interface or a resource, in bytes.
-const EXPORT_BYTES_MAX: usize = 512;
+const EXPORT_NAME_BYTES_MAX: usize = 512;
 
 /// The maximum number of skipped exports that are reported.
 const SKIPPED_MAX: usize = 1_024;
 
-/// Internal exports that toolchains add (componentize-py, componentize-qjs). If the component's WIT declares a function of that
-/// name, it is a function of the author.
+/// Internal exports that toolchains add (componentize-py, componentize-qjs). If the component's WIT declares a function of this
+/// name, the export is a function of the author.
 const TOOLCHAIN_EXPORTS: [&str; 2] = ["exports", "init"];
 
-/// The reason why one of `TOOLCHAIN_EXPORTS` is not a tool.
+/// The reason why an export in [`TOOLCHAIN_EXPORTS`] is not a tool.
 pub(super) const ADDED_BY_TOOLCHAIN: &str = "it was added by the toolchain, not by the author";
 
 /// Reads the exports of a component, without docs and schemas.
@@ -50,7 +50,7 @@ struct ExportReader<'a> {
     exports: &'a [&'a str],
     /// The WIT of the component, embedded or from the file next to it.
     wit: Option<&'a Resolve>,
-    /// The number of parts of the types that have been read; see [`PartCount`].
+    /// The number of parts of the types of all functions in the shape; see [`PartCount`].
     part_count: usize,
     shape: Shape,
 }
@@ -79,8 +79,8 @@ impl<'a> ExportReader<'a> {
         reader
     }
 
-    /// Collects the exported resources. Call it before functions are read: functions of one interface may use resources of a
-    /// later one.
+    /// Collects the exported resources. Call this before reading functions: a function can use a resource of an interface that is
+    /// exported later.
     fn collect_resources(&mut self) {
         let mut visited = HashSet::new();
         for export in self.exports {
@@ -90,7 +90,7 @@ impl<'a> ExportReader<'a> {
             let interface = matches!(item.ty, ComponentEntityType::Instance(_)).then(|| Arc::from(*export));
             for (id, name) in resources_of(self.type_reader.types, export, &item.ty) {
                 let is_imported = self.type_reader.imported_resources.contains_key(&id);
-                if is_imported || name.len() > EXPORT_BYTES_MAX || !visited.insert(id) {
+                if is_imported || name.len() > EXPORT_NAME_BYTES_MAX || !visited.insert(id) {
                     continue;
                 }
                 self.type_reader
@@ -102,9 +102,9 @@ impl<'a> ExportReader<'a> {
                     docs: None,
                     methods: Vec::new(),
                     rebinding: Default::default(),
-                    chained: false,
-                    id: None,
-                    describe: None,
+                    is_chained: false,
+                    id_method: None,
+                    describe_method: None,
                 });
             }
         }
@@ -125,8 +125,8 @@ impl<'a> ExportReader<'a> {
             ComponentEntityType::Instance(_) if name.starts_with("wasi:") => {
                 self.skip(name, wasi_reason(name));
             }
-            ComponentEntityType::Instance(_) if name.len() > EXPORT_BYTES_MAX => {
-                self.skip(name, format!("its name is longer than {EXPORT_BYTES_MAX} bytes"));
+            ComponentEntityType::Instance(_) if name.len() > EXPORT_NAME_BYTES_MAX => {
+                self.skip(name, format!("its name is longer than {EXPORT_NAME_BYTES_MAX} bytes"));
             }
             ComponentEntityType::Instance(id) => {
                 let interface: Arc<str> = name.into();
@@ -166,13 +166,14 @@ impl<'a> ExportReader<'a> {
         }
     }
 
+    /// Adds an exported function to the shape, or records the reason why it is not a tool.
     fn read_function(&mut self, interface: Option<&Arc<str>>, export: &str, ty: &ComponentFuncType) {
-        let outcome = if self.shape.functions.len() < FUNCTIONS_MAX {
-            self.reflect_function(interface, export, ty)
+        let function = if self.shape.functions.len() < FUNCTIONS_MAX {
+            self.build_function(interface, export, ty)
         } else {
             Err(format!("the component exports more than {FUNCTIONS_MAX} functions"))
         };
-        match outcome {
+        match function {
             Ok((function, part_count)) => {
                 self.part_count += part_count;
                 self.shape.functions.push(function);
@@ -184,16 +185,16 @@ impl<'a> ExportReader<'a> {
         }
     }
 
-    /// Reads a function. Also returns the number of parts of its types. The error is the reason why the function is not a
-    /// tool.
-    fn reflect_function(
+    /// Creates a function of the shape from its export. Also returns the number of parts of its types. The error is the reason why
+    /// the function is not a tool.
+    fn build_function(
         &self,
         interface: Option<&Arc<str>>,
         export: &str,
         ty: &ComponentFuncType,
     ) -> Result<(Function, usize), String> {
-        if export.len() > EXPORT_BYTES_MAX {
-            return Err(format!("its name is longer than {EXPORT_BYTES_MAX} bytes"));
+        if export.len() > EXPORT_NAME_BYTES_MAX {
+            return Err(format!("its name is longer than {EXPORT_NAME_BYTES_MAX} bytes"));
         }
         let mut parts = PartCount::default();
         let mut params = Vec::with_capacity(ty.params.len());
@@ -250,6 +251,7 @@ impl<'a> ExportReader<'a> {
         };
         let (resource, name) = path.split_once('.').unwrap_or((path, "new"));
         let not_exported = || format!("the resource `{resource}` is not exported");
+        // An async function has the tag `async`. An async method has the tag `async method`.
         match (
             tag.trim_start_matches("async").trim_start(),
             params.first().map(|param| &param.ty),
@@ -262,9 +264,9 @@ impl<'a> ExportReader<'a> {
                 _ => Err(not_exported()),
             },
             ("static", _, _) => {
-                let is_named =
+                let has_name_and_interface =
                     |exported: &Resource| exported.name == resource && exported.interface.as_ref() == interface;
-                let index = self.shape.resources.iter().position(is_named);
+                let index = self.shape.resources.iter().position(has_name_and_interface);
                 Ok((
                     FunctionKind::Static(ResourceIndex(index.ok_or_else(not_exported)?)),
                     name.to_owned(),
@@ -285,17 +287,17 @@ fn wasi_reason(interface: &str) -> &'static str {
     }
 }
 
-/// Cuts an untrusted name to [`EXPORT_BYTES_MAX`] characters, and marks the cut with `…`.
+/// Cuts an untrusted name to [`EXPORT_NAME_BYTES_MAX`] characters, and marks the cut with `…`.
 pub(crate) fn shortened(name: &str) -> String {
-    let mut short: String = name.chars().take(EXPORT_BYTES_MAX).collect();
+    let mut short: String = name.chars().take(EXPORT_NAME_BYTES_MAX).collect();
     if short.len() < name.len() {
         short.push('…');
     }
     short
 }
 
-/// Returns whether a type has streams in a list or a variant. The number of streams in a value is then not known before the
-/// call.
+/// Returns whether a type has streams in a list or a variant. The type then does not determine the number of streams in a
+/// value.
 fn holds_uncounted_streams(ty: &WitType) -> bool {
     match ty {
         WitType::List(item) => item.holds_streams(),
@@ -350,8 +352,8 @@ impl Shape {
                 continue;
             }
             match (function.name.as_str(), &function.result) {
-                ("id", Some(WitType::String)) => resource.id = Some(index),
-                ("describe", Some(result)) if !result.holds_resources() => resource.describe = Some(index),
+                ("id", Some(WitType::String)) => resource.id_method = Some(index),
+                ("describe", Some(result)) if !result.holds_resources() => resource.describe_method = Some(index),
                 _ => {}
             }
         }

@@ -11,7 +11,7 @@ pub(super) enum Refusal {
         offset: usize,
     },
     /// The bytes are not a valid component, but have names that toolchains give to async functions. The component was probably
-    /// built for a draft of the component model's async functions, whose names and types were different.
+    /// built for a draft of the component model, in which async functions had other names and types.
     Draft { message: String },
     /// The component is valid, but uses a proposal that no engine of the host supports. The message names the proposal.
     UnsupportedFeature(String),

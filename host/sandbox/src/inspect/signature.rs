@@ -4,14 +4,14 @@
 use wasmparser::component_types::{ComponentDefinedType, ComponentFuncType, ComponentValType};
 use wasmparser::types::Types;
 
-/// The maximum length of a signature, in bytes. The signatures of known interfaces are shorter.
+/// The maximum length of a signature, in bytes. The required signatures are shorter.
 const SIGNATURE_BYTES_MAX: usize = 2 << 10;
 
-/// The maximum depth of the types in a signature.
+/// The maximum nesting depth of the types in a signature.
 const DEPTH_MAX: usize = 16;
 
 /// Writes the types of a function without the names of its parameters: `(string,list<u8>)->option<string>`. `None` if the
-/// signature is too long, nests too deep, or has a type that no known interface uses, such as a resource.
+/// signature is too long, nests too deep, or has a type that no required signature has, such as a resource.
 pub(super) fn signature(types: &Types, function: &ComponentFuncType) -> Option<String> {
     let mut writer = SignatureWriter {
         types,
@@ -65,13 +65,13 @@ impl SignatureWriter<'_> {
     /// Writes fields or cases: `record{name:string}`.
     fn write_members<'b>(
         &mut self,
-        kind: &str,
-        items: impl Iterator<Item = (&'b str, Option<&'b ComponentValType>)>,
+        keyword: &str,
+        members: impl Iterator<Item = (&'b str, Option<&'b ComponentValType>)>,
         depth: usize,
     ) -> Option<()> {
-        self.push(kind)?;
+        self.push(keyword)?;
         self.push("{")?;
-        for (index, (name, ty)) in items.enumerate() {
+        for (index, (name, ty)) in members.enumerate() {
             if index > 0 {
                 self.push(",")?;
             }
@@ -118,7 +118,7 @@ impl SignatureWriter<'_> {
                 self.write_types([ok, err].into_iter(), depth)?;
                 self.push(">")
             }
-            // No known interface has the other types.
+            // No required signature has a type of another form.
             _ => None,
         }
     }

@@ -13,8 +13,8 @@ use toolwit_core::file::read_file;
 use toolwit_core::limits::{ByteCount, WIT_BYTES_MAX};
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The maximum size of all retained components of the process, in bytes. A component that would exceed it is not retained, but
-/// read again when it is compiled.
+/// The maximum size of all retained components of the process, in bytes. A component that would exceed the limit is not retained.
+/// Its file is read again when it is compiled.
 const RETAINED_BYTES_MAX: u64 = 128 << 20;
 
 /// The size of all retained components of the process, in bytes.
@@ -23,7 +23,7 @@ static RETAINED_BYTES: AtomicU64 = AtomicU64::new(0);
 /// The source of a component's bytes. The bytes of a file are in memory only while they are retained; otherwise the file is
 /// read again when the component is compiled.
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub(crate) enum ComponentSource {
     File(ComponentFile),
     Bytes(Arc<[u8]>),
 }
@@ -66,7 +66,7 @@ impl RetainedBytes {
     /// Counts bytes as retained. Returns `None` if the process would then retain more than the limit.
     fn new(bytes: Arc<[u8]>) -> Option<Self> {
         let size = bytes.len() as u64;
-        // Created before the check, so that the drop corrects the count if the limit is exceeded.
+        // Create the value before the check: if the limit is exceeded, dropping the value subtracts its size again.
         let retained = Self(bytes);
         let total = RETAINED_BYTES.fetch_add(size, Ordering::Relaxed).saturating_add(size);
         (total <= RETAINED_BYTES_MAX).then_some(retained)
@@ -79,10 +79,9 @@ impl Drop for RetainedBytes {
     }
 }
 
-impl Source {
-    /// Reads a file into memory, so that a later change of the file does not matter. Does nothing for a file that has already
-    /// changed or cannot be read, if the process would retain more than [`RETAINED_BYTES_MAX`], or after
-    /// [`Source::release`].
+impl ComponentSource {
+    /// Retains the bytes of a file, so that later changes of the file have no effect. Does nothing if the file has already changed
+    /// or cannot be read, if the process would retain more than [`RETAINED_BYTES_MAX`], or after [`ComponentSource::release`].
     pub(crate) fn retain(&self, digest: &str, size: u64, bytes_max: u64) {
         let Self::File(file) = self else { return };
         let mut retention = file.retention();
@@ -118,17 +117,17 @@ impl Source {
 
 /// Reads a component file. Refuses a file that does not have this digest.
 fn read_unchanged(path: &Path, digest: &str, bytes_max: u64) -> Result<Arc<[u8]>, Error> {
-    // A model may read the error, so it does not contain the path. The source of the error contains it, for the log.
+    // A model may read the error message, so the path is not in the message. The path is in the source of the error, for the log.
     let bytes = read_component(path, bytes_max).map_err(|error| {
         Error::new(error.kind, Phase::Load, "the component file can no longer be read")
             .with_suggestion("load the plugin directory again")
             .with_source(error)
     })?;
-    let found_digest: String = Sha256::digest(&bytes)
+    let current_digest: String = Sha256::digest(&bytes)
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    if found_digest != digest {
+    if current_digest != digest {
         let message = "the component file changed after it was inspected";
         return Err(Error::new(ErrorKind::Io, Phase::Load, message)
             .with_suggestion("load the plugin directory again")
@@ -147,8 +146,8 @@ pub fn read_wit(path: &Path) -> Option<AdjacentWit> {
     Some(text.map_or_else(AdjacentWit::Unreadable, AdjacentWit::Text))
 }
 
-/// Reads a component file. Before opening it, refuses a file that is not a regular file. Before reading it, refuses one that
-/// is larger than `bytes_max`, the value of `component_bytes_max`.
+/// Reads a component file. Before opening, checks that the file is a regular file. Before reading, checks that the file has at most
+/// `bytes_max` bytes. If the file is larger, the error names the limit `component_bytes_max`.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] or [`ErrorKind::FileBytes`].
@@ -156,8 +155,8 @@ pub fn read_component(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     read_limited(path, bytes_max, Some("component_bytes_max"))
 }
 
-/// Reads another file of a package, such as its manifest, with the same checks as [`read_component`]. Its maximum size is not
-/// a setting.
+/// Reads another file of a package, such as its manifest, with the same checks as [`read_component`]. The error names no setting,
+/// because an operator cannot change the maximum size.
 ///
 /// # Errors
 /// [`ErrorKind::Io`] or [`ErrorKind::FileBytes`].
@@ -169,7 +168,7 @@ pub fn read_package_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> 
 fn read_limited(path: &Path, bytes_max: u64, setting: Option<&'static str>) -> Result<Vec<u8>, Error> {
     read_file(path, bytes_max).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => {
-            // The file may be shorter by now.
+            // The file may have become shorter since it was read, so at least the limit plus one byte is reported.
             let size = fs::metadata(path)
                 .map_or(0, |metadata| metadata.len())
                 .max(bytes_max.saturating_add(1));
@@ -203,7 +202,7 @@ mod tests {
     fn bytes_are_retained_until_they_are_released_and_never_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("component.wasm");
-        let source = Source::File(ComponentFile::new(path.clone()));
+        let source = ComponentSource::File(ComponentFile::new(path.clone()));
         for is_released in [false, true] {
             fs::write(&path, "component").unwrap();
             source.retain(DIGEST, 9, 100);

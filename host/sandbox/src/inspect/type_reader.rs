@@ -1,5 +1,5 @@
-//! Reads the types of a component's functions. The [parts](PartCount) of each type are counted, so that a few bytes cannot
-//! expand to a huge schema.
+//! Reads the types of a component's functions. The [parts](PartCount) of each type are counted and limited, so that a small
+//! component cannot cause a huge schema.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use toolwit_core::limits::{FUNCTION_PARTS_MAX, TYPE_DEPTH_MAX};
 /// The number of bytes of a name that count as one additional part.
 const NAME_BYTES_PER_PART: usize = 32;
 
-/// Reads the types of a component's functions. An error is the reason why tools cannot use the type.
+/// Reads the types of a component's functions. An error is the reason why a function with the type cannot be a tool.
 pub(crate) struct TypeReader<'a> {
     pub(crate) types: &'a Types,
     /// The imported resources, with their names.
@@ -42,7 +42,7 @@ impl PartCount {
         Ok(())
     }
 
-    /// Counts a name: one part, and an additional one for every [`NAME_BYTES_PER_PART`] bytes.
+    /// Counts a name: one part, and one more for each full [`NAME_BYTES_PER_PART`] bytes.
     pub(crate) fn add_name(&mut self, name: &str) -> Result<(), String> {
         self.add(1 + name.len() / NAME_BYTES_PER_PART)
     }
@@ -112,13 +112,15 @@ impl TypeReader<'_> {
             ComponentDefinedType::Future { ty, .. } => {
                 let payload = ty.as_ref().map(&mut read).transpose()?;
                 if payload.as_ref().is_some_and(|payload| !is_future_payload(payload)) {
-                    return Err("it uses a `future` of another type than a scalar or a `result` of texts".to_owned());
+                    return Err(
+                        "it uses a `future` whose payload is neither a scalar nor a `result` of strings".to_owned(),
+                    );
                 }
                 WitType::Future(payload.map(Box::new))
             }
             ComponentDefinedType::Stream { ty, .. } => match ty.as_ref().map(&mut read).transpose()? {
                 Some(item) if item.is_scalar() => WitType::Stream(Box::new(item)),
-                _ => return Err("it uses a `stream` of another type than a scalar".to_owned()),
+                _ => return Err("it uses a `stream` whose items are not scalars".to_owned()),
             },
             ComponentDefinedType::Map { .. } => return Err("it uses a `map`, which is not supported".to_owned()),
             ComponentDefinedType::FixedLengthList { .. } => {
@@ -136,11 +138,11 @@ impl TypeReader<'_> {
     }
 }
 
-/// Returns whether a call can await futures with a payload of this type.
+/// Returns whether the host can await futures with a payload of this type.
 fn is_future_payload(ty: &WitType) -> bool {
-    let is_text = |side: &Option<Box<WitType>>| side.as_deref().is_none_or(|ty| *ty == WitType::String);
+    let is_empty_or_string = |side: &Option<Box<WitType>>| side.as_deref().is_none_or(|ty| *ty == WitType::String);
     match ty {
-        WitType::Result { ok, err } => is_text(ok) && is_text(err),
+        WitType::Result { ok, err } => is_empty_or_string(ok) && is_empty_or_string(err),
         ty => ty.is_scalar(),
     }
 }

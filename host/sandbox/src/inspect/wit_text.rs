@@ -11,7 +11,7 @@ use toolwit_core::text::printable;
 /// The maximum size of printed WIT, in bytes.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
-/// Prints the WIT packages of a component, except those of WASI. `None` if there are no such packages, if one cannot be
+/// Prints the WIT packages of a component, except those of WASI. `None` if there are no other packages, if a package cannot be
 /// printed, or if the text is too long.
 pub(crate) fn print(wit: &Resolve) -> Option<String> {
     let packages = wit
@@ -36,7 +36,7 @@ pub(crate) fn print(wit: &Resolve) -> Option<String> {
     (!printed.is_empty()).then_some(printed)
 }
 
-/// Describes a function without docs: by its signature, or as a program.
+/// Returns the description of a function without docs: its signature, or a sentence if it is a program.
 pub(crate) fn description_without_docs(function: &Function, name: &str, plugin: &str) -> String {
     if function.kind == FunctionKind::Command {
         return format!(

@@ -1,4 +1,4 @@
-//! Decodes JSON arguments into the parameter values of a component's function.
+//! Decodes JSON arguments to the values of the parameters of a component's function.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ impl DecodeError {
         Self::new(format!("expected {form}, found {}", formatted_value(value)))
     }
 
-    /// Adds a step towards the root to the path.
+    /// Adds the next step towards the root to the path.
     fn within(mut self, step: impl fmt::Display) -> Self {
         self.steps.push(step.to_string());
         self
@@ -105,6 +105,8 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
+    /// Decodes a value of a type. A stream or a future decodes to the values that it delivers, for which the call then creates
+    /// a handle.
     fn decode(&mut self, ty: &WitType, value: &Value) -> Result<Val, DecodeError> {
         Ok(match ty {
             WitType::Bool => Val::Bool(
@@ -146,16 +148,15 @@ impl Decoder<'_> {
             WitType::Option(_) if value.is_null() => Val::Option(None),
             WitType::Option(inner) if inner.encodes_null() => {
                 const FORM: &str = "`null` or `{\"some\": …}`";
-                let entry = only_entry(value, FORM)?;
-                if entry.0 != "some" {
-                    return Err(entry.unknown_key(FORM));
+                let (key, value) = only_entry(value, FORM)?;
+                if key != "some" {
+                    return Err(unknown_key_error(key, FORM));
                 }
-                let value = self.decode(inner, entry.1).map_err(|error| error.within("some"))?;
+                let value = self.decode(inner, value).map_err(|error| error.within("some"))?;
                 Val::Option(Some(Box::new(value)))
             }
             WitType::Option(inner) => Val::Option(Some(Box::new(self.decode(inner, value)?))),
             WitType::Result { ok, err } => self.decode_result(ok.as_deref(), err.as_deref(), value)?,
-            // The values that a stream or a future delivers. The call replaces them by a handle.
             WitType::Stream(item) if **item == WitType::U8 => Val::String(expect_byte_stream(value)?.to_owned()),
             WitType::Stream(item) => Val::List(self.decode_items(value, |_| Some(item.as_ref()))?),
             WitType::Future(Some(payload)) => self.decode(payload, value)?,
@@ -198,13 +199,13 @@ impl Decoder<'_> {
         }
         if matched_count < map.len() {
             let names = || fields.iter().map(|field| field.label.json.as_str());
-            let extra = map
+            let unknown_key = map
                 .keys()
                 .find(|key| !names().any(|name| name == *key))
                 .map_or("", String::as_str);
             return Err(DecodeError::new(format!(
                 "there is no property {}{}",
-                quoted(extra),
+                quoted(unknown_key),
                 list_names(names())
             )));
         }
@@ -228,16 +229,15 @@ impl Decoder<'_> {
                 ))),
             };
         }
-        let entry = only_entry(value, "a case's name, or an object with a case and its payload")?;
-        let case = find(entry.0)?;
+        let (name, payload) = only_entry(value, "a case's name, or an object with a case and its payload")?;
+        let case = find(name)?;
         match &case.ty {
             Some(ty) => {
-                let payload = self.decode(ty, entry.1).map_err(|error| error.within(entry.0))?;
+                let payload = self.decode(ty, payload).map_err(|error| error.within(name))?;
                 Ok(Val::Variant(case.label.wit.clone(), Some(Box::new(payload))))
             }
             None => Err(DecodeError::new(format!(
-                "the case `{}` has no payload; write `\"{}\"`",
-                entry.0, entry.0
+                "the case `{name}` has no payload; write `\"{name}\"`"
             ))),
         }
     }
@@ -249,20 +249,18 @@ impl Decoder<'_> {
         value: &Value,
     ) -> Result<Val, DecodeError> {
         const FORM: &str = "`{\"ok\": …}` or `{\"err\": …}`";
-        let entry = only_entry(value, FORM)?;
-        let ty = match entry.0 {
+        let (key, payload) = only_entry(value, FORM)?;
+        let ty = match key {
             "ok" => ok,
             "err" => err,
-            _ => return Err(entry.unknown_key(FORM)),
+            _ => return Err(unknown_key_error(key, FORM)),
         };
-        let payload = match (ty, entry.1) {
-            (Some(ty), payload) => Some(Box::new(
-                self.decode(ty, payload).map_err(|error| error.within(entry.0))?,
-            )),
+        let payload = match (ty, payload) {
+            (Some(ty), payload) => Some(Box::new(self.decode(ty, payload).map_err(|error| error.within(key))?)),
             (None, Value::Null) => None,
-            (None, payload) => return Err(DecodeError::expected("null", payload).within(entry.0)),
+            (None, payload) => return Err(DecodeError::expected("null", payload).within(key)),
         };
-        Ok(Val::Result(if entry.0 == "ok" { Ok(payload) } else { Err(payload) }))
+        Ok(Val::Result(if key == "ok" { Ok(payload) } else { Err(payload) }))
     }
 
     fn decode_handle(
@@ -278,21 +276,17 @@ impl Decoder<'_> {
     }
 }
 
-/// The key and the value of an object that has exactly one entry.
-struct SingleEntry<'a>(&'a str, &'a Value);
-
-impl SingleEntry<'_> {
-    fn unknown_key(&self, form: &str) -> DecodeError {
-        DecodeError::new(format!("expected {form}, found the key {}", quoted(self.0)))
-    }
+fn unknown_key_error(key: &str, form: &str) -> DecodeError {
+    DecodeError::new(format!("expected {form}, found the key {}", quoted(key)))
 }
 
-fn only_entry<'a>(value: &'a Value, form: &str) -> Result<SingleEntry<'a>, DecodeError> {
+/// Returns the key and the value of an object that has exactly one entry. `form` is the expected form, for the error.
+fn only_entry<'a>(value: &'a Value, form: &str) -> Result<(&'a str, &'a Value), DecodeError> {
     let Value::Object(map) = value else {
         return Err(DecodeError::expected(form, value));
     };
     match (map.iter().next(), map.len()) {
-        (Some((name, payload)), 1) => Ok(SingleEntry(name, payload)),
+        (Some((key, value)), 1) => Ok((key.as_str(), value)),
         (_, count) => Err(DecodeError::new(format!(
             "expected {form}, found an object with {count} keys"
         ))),
@@ -381,14 +375,14 @@ fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
 /// Quotes an untrusted name, escaped and cut to 60 characters.
 pub(crate) fn quoted(name: &str) -> String {
     const CHARS_MAX: usize = 60;
-    let mut shown: String = name.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect();
+    let mut text: String = name.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect();
     if name.chars().nth(CHARS_MAX).is_some() {
-        shown.push('…');
+        text.push('…');
     }
-    format!("`{shown}`")
+    format!("`{text}`")
 }
 
-/// Formats a value for an error message. Only the type of an array or object and only the length of a long string are shown.
+/// Formats a value for an error message: an array or object as its type, a long string as its length, any other value as JSON.
 fn formatted_value(value: &Value) -> String {
     const BYTES_MAX: usize = 60;
     match value {

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::decode::DecodeError;
 
-/// The largest float that certainly is the integer that the sender meant: 2^53 − 1 (`Number.MAX_SAFE_INTEGER` in JavaScript).
-/// From 2^53 on, a 64-bit float can also be the result of rounding another integer.
+/// The largest 64-bit float that cannot be the result of rounding another integer: 2^53 − 1 (`Number.MAX_SAFE_INTEGER` in
+/// JavaScript).
 const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// Converts a number to an integer without loss: `3.0` is an integer, and `3.5` is not. Returns `None` for a value that is not
@@ -57,7 +57,7 @@ pub(crate) fn decode_long_integer<T: IntegerRange>(value: &Value) -> Result<T, D
         return decode_integer(value);
     };
     let digits = text.strip_prefix('-').unwrap_or(text);
-    let is_decimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    let is_decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let (min, max) = T::RANGE;
     is_decimal
         .then(|| text.parse::<i128>().ok())
@@ -89,14 +89,14 @@ pub(crate) fn decode_float64(value: &Value) -> Result<f64, DecodeError> {
 
 /// Decodes a 32-bit float as [`decode_float64`] does. Rounds to the nearest 32-bit float.
 pub(crate) fn decode_float32(value: &Value) -> Result<f32, DecodeError> {
-    let wide = decode_float64(value)?;
+    let float64 = decode_float64(value)?;
     #[expect(
         clippy::cast_possible_truncation,
         reason = "rounding to the nearest is intended; overflow is checked below"
     )]
-    let narrow = wide as f32;
-    if narrow.is_infinite() && wide.is_finite() {
+    let float32 = float64 as f32;
+    if float32.is_infinite() && float64.is_finite() {
         return Err(DecodeError::expected("a number that fits 32 bits", value));
     }
-    Ok(narrow)
+    Ok(float32)
 }

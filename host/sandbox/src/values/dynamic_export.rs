@@ -1,75 +1,77 @@
-//! The data of a component's dynamic tools: the functions that list and call them, and the discovered tools.
+//! The data of a component's dynamic tools: the exported functions that list and call them, and the discovered tools.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use toolwit_core::EffectClass;
 
-/// The exported functions with which a component lists and calls tools, and the tools that it listed.
+/// The exported functions through which a component lists and calls its dynamic tools, and the tools that it listed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DynamicExport {
     pub(crate) contract: ToolContract,
-    /// The discovered tools; `None` until the component has been queried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) discovered: Option<Vec<DiscoveredTool>>,
+    /// The tools that the component listed; `None` until the component has been queried.
+    #[serde(rename = "discovered", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) discovered_tools: Option<Vec<DiscoveredTool>>,
 }
 
 impl DynamicExport {
+    /// Creates the export of a component whose tools have not been discovered.
     pub(crate) fn undiscovered(contract: ToolContract) -> Self {
         Self {
             contract,
-            discovered: None,
+            discovered_tools: None,
         }
     }
 }
 
-/// The interface through which a component lists and calls its tools. The numbers are indexes in
+/// The interface through which a component lists and calls its tools, with the indexes of the functions in
 /// [`Shape::functions`](super::types::Shape::functions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ToolContract {
     /// `toolwit:plugin/dynamic`.
     Toolwit {
-        /// The function that lists the tools.
+        /// The index of the function that lists the tools.
         tools: usize,
-        /// The function that calls a tool.
+        /// The index of the function that calls a tool.
         call: usize,
     },
-    /// The interface of another host.
+    /// An interface of another host.
     Foreign(ForeignContract),
 }
 
-/// An interface of another host through which a component lists and calls its tools. The numbers are indexes in
+/// An interface of another host through which a component lists and calls its tools, with the indexes of the functions in
 /// [`Shape::functions`](super::types::Shape::functions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ForeignContract {
-    /// `act:tools/tool-provider` of ACT.
+    /// `act:tools/tool-provider` of the host ACT.
     Act {
-        /// The function that lists the tools.
+        /// The index of the function that lists the tools.
         list: usize,
-        /// The function that calls a tool.
+        /// The index of the function that calls a tool.
         call: usize,
     },
-    /// `near:agent/tool` of IronClaw. The component has one tool.
+    /// `near:agent/tool` of the host IronClaw. The component has one tool.
     Near {
-        /// The function that returns the schema of the arguments.
+        /// The index of the function that returns the schema of the arguments.
         schema: usize,
-        /// The function that describes the tool.
+        /// The index of the function that returns the description of the tool.
         description: usize,
-        /// The function that calls the tool.
+        /// The index of the function that calls the tool.
         execute: usize,
+        /// The type of the response of `execute`.
         response: NearResponse,
     },
 }
 
-/// The type of a response of `near:agent/tool`, which differs between versions.
+/// The type of a response of `near:agent/tool`, which depends on the version of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum NearResponse {
-    /// An output and an error, both optional.
+    /// A record with an optional output and an optional error, in versions before 0.4.
     Fields,
-    /// A success or a failure.
+    /// A variant with the cases `success` and `failure`, in version 0.4.
     Outcome,
 }
 
@@ -113,7 +115,7 @@ pub(crate) struct ListedTool {
     pub(crate) description: String,
     pub(crate) input_schema: String,
     pub(crate) output_schema: Option<String>,
-    /// The effect class that the author claims.
+    /// The effect class that the component's author declares.
     #[serde(default)]
     pub(crate) effect: Option<EffectClass>,
 }
@@ -126,7 +128,7 @@ pub(crate) struct DiscoveredTool {
     pub(crate) input_schema: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) output_schema: Option<Value>,
-    /// The effect class that the author claims.
+    /// The effect class that the component's author declares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) effect: Option<EffectClass>,
 }

@@ -7,12 +7,12 @@ use wasmtime::component::{ResourceAny, Val};
 
 use super::types::{Label, ResourceIndex, WitType};
 
-/// The largest absolute value of an integer that is encoded as a number. Greater ones are encoded as decimal text, because many
-/// JSON parsers convert numbers to 64-bit floats.
+/// The largest absolute value of an integer that is encoded as a JSON number. Larger integers are encoded as decimal text,
+/// because many JSON parsers convert numbers to 64-bit floats.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
 
-/// The error for a value that does not have its declared type, or has a handle for which the caller passed no entity. Such a
-/// value is a bug of the host, because wasmtime checks types.
+/// The error for a value that does not have its declared type, or has a handle for which the caller of [`encode`] passed no
+/// entity. Both are bugs of the host, because wasmtime checks the types of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a value does not have its declared type, or has a handle without an entity")]
 pub(crate) struct EncodeError;
@@ -113,10 +113,11 @@ pub(crate) fn encode(
                 _ => return Err(EncodeError),
             }
         }
-        (WitType::Enum(names), Val::Enum(name)) => Value::String(json_name(names, &name)?),
-        (WitType::Flags(names), Val::Flags(set)) => Value::Array(
-            set.iter()
-                .map(|name| json_name(names, name).map(Value::String))
+        (WitType::Enum(labels), Val::Enum(name)) => Value::String(json_name(labels, &name)?),
+        (WitType::Flags(labels), Val::Flags(names)) => Value::Array(
+            names
+                .iter()
+                .map(|name| json_name(labels, name).map(Value::String))
                 .collect::<Result<_, _>>()?,
         ),
         (WitType::Option(_), Val::Option(None)) => Value::Null,
@@ -127,7 +128,7 @@ pub(crate) fn encode(
         (WitType::Result { err, .. }, Val::Result(Err(payload))) => {
             json!({"err": encode_payload(err.as_deref(), payload.map(|payload| *payload), entities)?})
         }
-        // The bytes of a stream have already become text or a data URL.
+        // The caller has already converted the bytes of a stream to text or to a data URL.
         (WitType::Stream(_), Val::String(text)) => Value::String(text),
         (WitType::Stream(item), Val::List(values)) => Value::Array(
             values
@@ -151,7 +152,8 @@ fn encode_long_integer(magnitude: u64, value: impl Into<Value> + ToString) -> Va
     }
 }
 
-/// Wraps the value of an option in `some` if its inner type can be `null` itself.
+/// Encodes the value of an option: as an object with the key `some` if the inner type can itself be `null`, otherwise
+/// without a change.
 fn wrap_some(inner: &WitType, value: Value) -> Value {
     if inner.encodes_null() {
         json!({"some": value})
@@ -173,10 +175,11 @@ pub(crate) fn encode_payload(
     }
 }
 
-fn json_name(names: &[Label], wit: &str) -> Result<String, EncodeError> {
-    names
+/// Returns the JSON name of the label with this WIT name.
+fn json_name(labels: &[Label], wit_name: &str) -> Result<String, EncodeError> {
+    labels
         .iter()
-        .find(|label| label.wit == wit)
+        .find(|label| label.wit == wit_name)
         .map(|label| label.json.clone())
         .ok_or(EncodeError)
 }

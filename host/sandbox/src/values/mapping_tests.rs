@@ -23,7 +23,7 @@ fn echo_function(ty: &WitType) -> Function {
                 label: Label::new("value"),
                 ty: ty.clone(),
             }],
-            // In a tuple, because a `result` at the top level is the outcome of the call.
+            // The type is in a tuple, because a `result` at the top level would decide whether the call succeeds.
             result: Some(WitType::Tuple(vec![ty.clone()])),
             returns_tool_result: false,
             docs: None,

@@ -11,8 +11,8 @@ use toolwit_core::AVAILABLE_TOOLS;
 /// Standard base64 with padding, as RFC 4648 section 4 defines it.
 const BASE64_PATTERN: &str = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
 
-/// The largest 32-bit float as the encoder writes it, with the fewest digits. It is slightly above [`f32::MAX`], and rounds to
-/// it.
+/// The largest 32-bit float with the fewest digits, as the encoder writes it. The number is slightly above [`f32::MAX`], and
+/// rounds to [`f32::MAX`].
 const F32_MAX: f64 = 3.402_823_5e38;
 
 /// Whether a schema is for parameters or results. Only the schemas of handles differ.
@@ -23,8 +23,8 @@ enum Direction {
 }
 
 impl Shape {
-    /// Generates the schemas of all functions. Call it after the docs have been added to the shape, because the schemas
-    /// contain them.
+    /// Generates the schemas of all functions. Must be called after the docs have been added to the shape, because the schemas
+    /// contain the docs.
     pub(crate) fn generate_schemas(&mut self) {
         let resources = std::mem::take(&mut self.resources);
         for function in &mut self.functions {
@@ -36,7 +36,7 @@ impl Shape {
                 }
                 .object(&function.params),
             });
-            function.returns_tool_result = function.outcome().0.is_some_and(is_tool_result);
+            function.returns_tool_result = function.outcome_types().0.is_some_and(is_tool_result);
             function.output_schema = output_schema(function, &resources).map(Arc::new);
         }
         self.resources = resources;
@@ -58,7 +58,7 @@ fn output_schema(function: &Function, resources: &[Resource]) -> Option<Value> {
     };
     Some(
         function
-            .outcome()
+            .outcome_types()
             .0
             .map_or_else(|| json!({"type": "null"}), |ty| generator.schema_of(ty)),
     )
@@ -141,14 +141,17 @@ impl SchemaGenerator<'_> {
             ),
             WitType::Option(inner) => self.option(inner),
             WitType::Result { ok, err } => {
-                let side = |name: &str, ty: &Option<Box<WitType>>| {
+                let result_case = |name: &str, ty: &Option<Box<WitType>>| {
                     tagged(
                         name,
                         ty.as_ref()
                             .map_or_else(|| json!({"type": "null"}), |ty| self.schema_of(ty)),
                     )
                 };
-                schema_with([("oneOf", Value::Array(vec![side("ok", ok), side("err", err)]))])
+                schema_with([(
+                    "oneOf",
+                    Value::Array(vec![result_case("ok", ok), result_case("err", err)]),
+                )])
             }
             WitType::Stream(item) if **item == WitType::U8 => {
                 json!({"type": "string", "description": "Text, or a data URL of bytes that are not UTF-8."})
@@ -194,8 +197,8 @@ impl SchemaGenerator<'_> {
             return or_null(tagged("some", self.schema_of(inner)));
         }
         match self.schema_of(inner) {
-            // The short form `"type": ["…", "null"]`, which models follow best. It does not fit an `enum`, which would also
-            // have to list `null`.
+            // The short form is `"type": ["…", "null"]`. Models follow this form best. A schema with `enum` cannot have this
+            // form, because its `enum` would also have to list `null`.
             Value::Object(mut schema)
                 if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") =>
             {
@@ -225,7 +228,8 @@ impl SchemaGenerator<'_> {
     }
 }
 
-/// Returns a schema with these keywords. It moves their values, whereas `json!` would copy the nested schemas at each level.
+/// Returns a schema with these keywords. Moves the values of the keywords, because `json!` would copy nested schemas at each
+/// level.
 fn schema_with<const N: usize>(keywords: [(&str, Value); N]) -> Value {
     let keywords = keywords.into_iter().map(|(name, value)| (name.to_owned(), value));
     Value::Object(keywords.collect())

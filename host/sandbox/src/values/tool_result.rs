@@ -1,4 +1,5 @@
-//! `tool-result` of `toolwit:plugin`: a record with which a function controls the texts for the model and the user.
+//! `tool-result` of `toolwit:plugin`: a record that a function returns to set separate texts for the model and the user,
+//! artifacts and a follow-up call.
 
 use serde_json::Value;
 
@@ -9,11 +10,11 @@ use toolwit_core::{Artifact, Audience, FollowUpCall, ToolResult, ToolStatus};
 
 /// Returns whether a type is `tool-result`. The type is recognized by its fields.
 pub(crate) fn is_tool_result(ty: &WitType) -> bool {
-    let is_record = |ty: &WitType, names: &[&str], has_types: &dyn Fn(&[Field]) -> bool| {
+    let is_record = |ty: &WitType, names: &[&str], have_types: &dyn Fn(&[Field]) -> bool| {
         matches!(ty, WitType::Record(fields)
-            if fields.iter().map(|field| field.label.wit.as_str()).eq(names.iter().copied()) && has_types(fields))
+            if fields.iter().map(|field| field.label.wit.as_str()).eq(names.iter().copied()) && have_types(fields))
     };
-    let are_texts = |fields: &[Field]| fields.iter().all(|field| field.ty == WitType::String);
+    let are_strings = |fields: &[Field]| fields.iter().all(|field| field.ty == WitType::String);
     let names = ["for-llm", "for-user", "silent", "is-error", "artifacts", "background"];
     is_record(ty, &names, &|fields| {
         let [for_llm, for_user, silent, is_error, artifacts, background] = fields else {
@@ -23,13 +24,14 @@ pub(crate) fn is_tool_result(ty: &WitType) -> bool {
             && for_user.ty == WitType::Option(Box::new(WitType::String))
             && silent.ty == WitType::Bool
             && is_error.ty == WitType::Bool
-            && matches!(&artifacts.ty, WitType::List(item) if is_record(item, &["kind", "value"], &are_texts))
-            && matches!(&background.ty, WitType::Option(item) if is_record(item, &["tool", "arguments"], &are_texts))
+            && matches!(&artifacts.ty, WitType::List(item) if is_record(item, &["kind", "value"], &are_strings))
+            && matches!(&background.ty, WitType::Option(item) if is_record(item, &["tool", "arguments"], &are_strings))
     })
 }
 
-/// Reads a `tool-result` from the JSON of its record. The value of an artifact remains text if it is not JSON, or if it and the
-/// artifacts before it would take more than [`ARTIFACT_WEIGHT_MAX`] bytes of memory.
+/// Reads a `tool-result` from the JSON of its record. The value of an artifact is parsed as JSON. The value remains text if it
+/// is not valid JSON, or if this artifact and those before it would together need more than [`ARTIFACT_WEIGHT_MAX`] bytes of
+/// memory.
 pub(crate) fn read_tool_result(record: &Value) -> ToolResult {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let mut result = ToolResult::text(text(&record["for_llm"]).unwrap_or_default());

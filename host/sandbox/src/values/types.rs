@@ -1,4 +1,4 @@
-//! The types of a component's functions and resources, from which schemas, decoder and encoder are derived.
+//! The types of a component's functions and resources. The schemas, the decoder and the encoder work on these types.
 
 use std::sync::Arc;
 
@@ -47,14 +47,14 @@ pub(crate) enum WitType {
     Future(Option<Box<WitType>>),
 }
 
-/// The beginning of the JSON text for the bytes of a stream that are not UTF-8.
+/// The prefix of the data URL that represents the bytes of a stream in JSON if they are not UTF-8.
 pub(crate) const DATA_URL_START: &str = "data:application/octet-stream;base64,";
 
 /// An index into [`Shape::resources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ResourceIndex(pub(crate) usize);
 
-/// A name in WIT and in JSON, with its docs.
+/// A name in kebab-case for WIT and in snake_case for JSON, with its docs.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Label {
     pub(crate) wit: String,
@@ -91,8 +91,8 @@ impl WitType {
     pub(crate) fn encodes_null(&self) -> bool {
         match self {
             Self::Option(_) | Self::Future(None) => true,
-            // A future becomes the value that it yields.
-            Self::Future(Some(value)) => value.encodes_null(),
+            // A future is encoded as its payload.
+            Self::Future(Some(payload)) => payload.encodes_null(),
             _ => false,
         }
     }
@@ -136,6 +136,7 @@ impl WitType {
             Self::Result { ok, err } => {
                 ok.iter().chain(err).for_each(|ty| ty.visit_resources(visit));
             }
+            // The other types contain no handles. Streams and futures of handles are refused when the component is inspected.
             _ => {}
         }
     }
@@ -183,18 +184,15 @@ pub(crate) struct Function {
     pub(crate) interface: Option<Arc<str>>,
     /// The export name: `add`, `[method]customer.get-average-spend`.
     pub(crate) export: String,
-    /// The kind.
     pub(crate) kind: FunctionKind,
     /// The short name in WIT: `add`, `get-average-spend`.
     pub(crate) name: String,
     /// The parameters, without `self`.
     pub(crate) params: Vec<Field>,
-    /// The type of the result.
     pub(crate) result: Option<WitType>,
     /// Whether a successful call returns `tool-result` of `toolwit:plugin`.
     #[serde(skip)]
     pub(crate) returns_tool_result: bool,
-    /// The docs.
     pub(crate) docs: Option<String>,
     /// The effect class that the author declares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,22 +200,22 @@ pub(crate) struct Function {
     /// The schema of the parameters.
     #[serde(skip)]
     pub(crate) input_schema: Arc<Value>,
-    /// The schema of a successful result.
+    /// The schema of a successful result; `None` if the result is a `tool-result`.
     #[serde(skip)]
     pub(crate) output_schema: Option<Arc<Value>>,
 }
 
 impl Function {
-    /// Returns the type of a successful and the type of a failed call: the two sides of a `result`. Any other type is that of a
-    /// successful call.
-    pub(crate) fn outcome(&self) -> (Option<&WitType>, Option<&WitType>) {
+    /// Returns the types of the value of a successful call and of the error of a failed call. If the function does not return a
+    /// `result`, every call is successful.
+    pub(crate) fn outcome_types(&self) -> (Option<&WitType>, Option<&WitType>) {
         match &self.result {
             Some(WitType::Result { ok, err }) => (ok.as_deref(), err.as_deref()),
             other => (other.as_ref(), None),
         }
     }
 
-    /// Returns whether its parameters or its result can contain streams or futures.
+    /// Returns whether the parameters or the result can contain streams or futures.
     pub(crate) fn holds_streams(&self) -> bool {
         let params = self.params.iter().map(|param| &param.ty);
         params.chain(&self.result).any(WitType::holds_streams)
@@ -243,19 +241,21 @@ pub(crate) struct Resource {
     pub(crate) interface: Option<Arc<str>>,
     /// The name in WIT: `customer`.
     pub(crate) name: String,
-    /// The docs.
     pub(crate) docs: Option<String>,
     /// The indexes of its methods in [`Shape::functions`].
     pub(crate) methods: Vec<usize>,
     /// Whether the tools of an entity act on the first or on the most recent instance when the entity is returned again.
     pub(crate) rebinding: toolwit_core::Rebinding,
     /// Whether its methods are tools from the start of a conversation, and act on the most recently returned instance.
-    #[serde(default)]
-    pub(crate) chained: bool,
-    /// The index of its method `id: func() -> string` in [`Shape::functions`], if it has one.
-    pub(crate) id: Option<usize>,
-    /// The index of its method `describe`, without parameters, in [`Shape::functions`], if it has one.
-    pub(crate) describe: Option<usize>,
+    #[serde(rename = "chained", default)]
+    pub(crate) is_chained: bool,
+    /// The index in [`Shape::functions`] of the method that returns the id, if it has one. By default, this is
+    /// `id: func() -> string`.
+    #[serde(rename = "id")]
+    pub(crate) id_method: Option<usize>,
+    /// The index in [`Shape::functions`] of its method `describe` without parameters, if it has one.
+    #[serde(rename = "describe")]
+    pub(crate) describe_method: Option<usize>,
 }
 
 impl Resource {
@@ -275,7 +275,7 @@ pub struct SkippedExport {
     pub reason: String,
 }
 
-/// The exports of a component: its functions and resources, with their types.
+/// The exports of a component: its functions and resources with their types, and the exports that are not tools.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Shape {
     pub(crate) functions: Vec<Function>,
@@ -290,7 +290,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Returns whether a call can return handles, so that the calls of a conversation must share an instance.
+    /// Returns whether a call can return handles. If so, the calls of a conversation must share an instance.
     pub(crate) fn is_stateful(&self) -> bool {
         self.functions
             .iter()

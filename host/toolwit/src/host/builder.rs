@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Exposure;
-use super::shared_source::SharedSource;
+use super::restricted_source::RestrictedSource;
 use toolwit_agent::{GroupsConfig, ToolGroup, ToolGroups, ToolSource};
 use toolwit_core::limits::{EngineLimits, LimitOverrides};
 use toolwit_core::{Decorator, Interception, Interceptor, Tool, ToolId, ToolSelector};
@@ -14,10 +14,11 @@ use toolwit_registry::store::Store;
 use toolwit_registry::{DynamicDiscovery, EmbeddingModel, InterceptorSettings, WatchOptions};
 use toolwit_sandbox::{CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Resolve, RuntimeOptions, WasiVersions};
 
-/// The builder of a host. Every default is safe: without further calls, plugins can only compute.
+/// The builder of a host. Every default is safe: without grants, plugins can only compute.
 #[derive(Clone, Default)]
 pub struct ToolwitBuilder {
-    paths: Vec<PathBuf>,
+    /// Plugin directories and component files.
+    plugin_paths: Vec<PathBuf>,
     runtime: RuntimeOptions,
     store: Option<Arc<dyn Store>>,
     #[cfg(feature = "sqlite")]
@@ -26,17 +27,17 @@ pub struct ToolwitBuilder {
     tools_visible_max: Option<usize>,
     watch: Option<WatchOptions>,
     dynamic_discovery: DynamicDiscovery,
-    /// Whether the host can be used before its dynamic tools are discovered.
+    /// Whether [`ToolwitBuilder::build`] returns before dynamic tools are discovered.
     has_background_discovery: bool,
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
-    tools: Vec<Arc<dyn Tool>>,
-    /// The interceptors of the application.
+    native_tools: Vec<Arc<dyn Tool>>,
+    /// The interceptors that the application implements in Rust, with the tools that they cover.
     application_interceptors: Vec<(ToolSelector, Arc<dyn Decorator>)>,
     /// The interceptors that are plugins.
     plugin_interceptors: Vec<InterceptorSettings>,
-    /// The sources of all conversations.
+    /// The sources that [`ToolwitBuilder::shared_source`] added.
     shared_sources: Vec<Arc<dyn ToolSource>>,
-    /// The sources and groups of the application.
+    /// The tool groups that are built in code, and the sources that tool groups can use.
     tool_groups: ToolGroups,
     group_configs: Vec<GroupsConfig>,
     groups_files: Vec<PathBuf>,
@@ -55,20 +56,21 @@ impl ToolwitBuilder {
     /// Adds a directory of plugins, or a single component file.
     #[must_use]
     pub fn plugins(mut self, path: impl Into<PathBuf>) -> Self {
-        self.paths.push(path.into());
+        self.plugin_paths.push(path.into());
         self
     }
 
-    /// Sets the operator's limits of every call. Unset limits have their defaults.
+    /// Sets the operator's limits for each call. Unset limits have their defaults.
     #[must_use]
     pub fn limits(mut self, limits: LimitOverrides) -> Self {
         self.runtime.operator_limits = limits;
         self
     }
 
-    /// Adds tools whose calls may take longer: their time limit is at least
-    /// [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL). A tool is identified by its id, such as
-    /// `render#frames`, and a method by its id without an entity. An id that no plugin has is reported in the log.
+    /// Raises the time limit of some tools to
+    /// [`LONG_RUNNING_WALL`](toolwit_core::limits::LONG_RUNNING_WALL), unless the operator's limit is higher. `tools` are
+    /// the ids of tools, such as `render#frames`, and of methods, such as `render#[method]scene.draw`. The id of a method
+    /// covers all entities of its type. An id that no plugin has is logged as a warning.
     #[must_use]
     pub fn long_running<'i>(mut self, tools: impl IntoIterator<Item = &'i str>) -> Self {
         self.runtime
@@ -77,7 +79,7 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the limits of the process.
+    /// Sets the limits that all plugins of the host share.
     #[must_use]
     pub fn engine_limits(mut self, limits: EngineLimits) -> Self {
         self.runtime.engine_limits = limits;
@@ -91,8 +93,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets where components are compiled. By default this process compiles them, without a hard limit of memory; see
-    /// [`Compiler::Process`].
+    /// Sets where components are compiled. By default, this process compiles them, without a hard memory limit.
+    /// [`Compiler::Process`] uses a separate process with limits.
     #[must_use]
     pub fn compiler(mut self, compiler: Compiler) -> Self {
         self.runtime.compiler = compiler;
@@ -106,7 +108,7 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the store of package metadata. With a persistent store, the next start reads only what changed.
+    /// Sets the store of package metadata. With a persistent store, the next start reads only components that changed.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
@@ -126,8 +128,8 @@ impl ToolwitBuilder {
     }
 
     /// Sets the file of the metadata database like [`ToolwitBuilder::store_file`]. If it cannot be opened, a warning is
-    /// logged and the host works without a database: it reads all components again, and values that plugins store end
-    /// with the process.
+    /// logged and the host works without a database: it reads all components again, and values that plugins store
+    /// are lost when the process ends.
     #[cfg(feature = "sqlite")]
     #[must_use]
     pub fn store_file_if_usable(mut self, path: impl Into<PathBuf>) -> Self {
@@ -138,7 +140,7 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the store of the plugins' key-value data. By default, the data are in memory.
+    /// Sets the store of the plugins' key-value data. By default, the data is kept in memory.
     #[must_use]
     pub fn keyvalue(mut self, keyvalue: Arc<dyn KeyValueStore>) -> Self {
         self.runtime.keyvalue = Some(keyvalue);
@@ -152,8 +154,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a native tool or a facade to the tools of all conversations. The tool is shown and searched like the tools
-    /// of plugins. To add a tool that the model always sees, use
+    /// Adds a native tool or a facade to the host. [`Toolwit::conversation`](super::Toolwit::conversation) shows and
+    /// searches it like the tools of plugins. To add a tool that the model always sees, use
     /// [`ConversationBuilder::tool`](toolwit_agent::ConversationBuilder::tool).
     #[must_use]
     pub fn tool(self, tool: impl Tool + 'static) -> Self {
@@ -163,18 +165,20 @@ impl ToolwitBuilder {
     /// Adds native tools and facades; see [`ToolwitBuilder::tool`].
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        self.tools.extend(tools);
+        self.native_tools.extend(tools);
         self
     }
 
     /// Wraps the calls of tools with a plugin that exports `toolwit:plugin/interceptor`. The interceptor receives the
     /// arguments and the outcome of each call, and can change or refuse them.
     ///
-    /// An interceptor covers native tools, plugins and other sources, nested calls, the methods of entities, agents and
-    /// late results. It runs under limits and grants of its own. If it fails, the call does not run or its result is
-    /// withheld. Interceptors are applied in the order in which they are added, the first one outermost; the
-    /// interceptors of [`ToolwitBuilder::interceptor`] are outside those of plugins. [`ToolwitBuilder::build`] fails if
-    /// the plugin is not installed.
+    /// An interceptor covers native tools, the tools of plugins and other sources, the methods of entities, nested calls,
+    /// the calls of agents, and late results. The interceptor runs under its own limits and grants. If it fails, the call
+    /// does not run or its result is withheld.
+    ///
+    /// Interceptors are applied in the order in which they are added, the first one outermost. The interceptors of
+    /// [`ToolwitBuilder::interceptor`] are outside those of plugins. [`ToolwitBuilder::build`] fails if the plugin is not
+    /// installed.
     #[must_use]
     pub fn plugin_interceptor(mut self, settings: InterceptorSettings) -> Self {
         self.plugin_interceptors.push(settings);
@@ -190,7 +194,7 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets which tools of plugins and of the host a conversation shows its model.
+    /// Sets which tools of plugins and of the host a conversation shows to its model.
     #[must_use]
     pub fn exposure(mut self, exposure: Exposure) -> Self {
         self.exposure = exposure;
@@ -205,16 +209,17 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the model of the search by meaning, such as [`WordVectors`](toolwit_registry::WordVectors). With a model,
-    /// the search also finds tools that share no word with the query. Without a model, the search compares words only.
+    /// Sets the embedding model of the tool search, such as [`WordVectors`](toolwit_registry::WordVectors). With a model,
+    /// the search also compares meanings, and finds tools that share no word with the query. Without a model, it compares
+    /// words only.
     #[must_use]
     pub fn embedding_model(mut self, model: impl EmbeddingModel + 'static) -> Self {
         self.embedding_model = Some(Arc::new(model));
         self
     }
 
-    /// Watches the plugin directories while the host lives. With a watch, a missing directory is not an error, since it
-    /// may be created later.
+    /// Watches the plugin directories for changes while the host exists. With a watch, a missing directory is not an
+    /// error, because it may be created later.
     #[must_use]
     pub fn watch(mut self, options: WatchOptions) -> Self {
         self.watch = Some(options);
@@ -231,7 +236,7 @@ impl ToolwitBuilder {
     }
 
     /// Lets [`ToolwitBuilder::build`] return before dynamic tools are discovered. The discovery runs in the background,
-    /// and the tools that it finds enter the registry like those of a changed directory.
+    /// and the tools that it finds are added to the registry.
     #[must_use]
     pub fn background_discovery(mut self) -> Self {
         self.has_background_discovery = true;
@@ -255,9 +260,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Freezes the clocks of all plugins at a time, in seconds since 1970, and derives their random bytes from it, so
-    /// that calls can be replayed. The rules `clock` and `random` of the grants then have no effect. A plugin that does
-    /// not import a clock does not get one.
+    /// Freezes the clocks of all plugins at a time, in seconds since 1970. The time is also the seed of their random
+    /// bytes, so that calls can be replayed. The rules `clock` and `random` of the grants then have no effect.
     #[must_use]
     pub fn frozen_at(mut self, seconds: u64) -> Self {
         self.runtime.frozen_at = Some(seconds);
@@ -292,16 +296,16 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a secret of the application. A grant refers to it by name, like to a secret of the secret store. A key of
-    /// one end user belongs in the context of the conversation instead.
+    /// Adds a secret of the application. A grant refers to it by name, as to a secret of the secret store. A key that
+    /// belongs to one end user must be in the context of that user's conversation instead.
     #[must_use]
     pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.runtime.secret_values.set(name, value);
         self
     }
 
-    /// Replaces the system's resolver for the names of granted hosts. The host checks the addresses that the new
-    /// resolver returns like those of the system's resolver.
+    /// Replaces the system's DNS resolver for granted requests. The host checks the returned addresses against the grant,
+    /// like those of the system's resolver.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
         self.runtime.resolver = Some(resolver);
@@ -316,8 +320,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds tool groups: roles such as `web`, and the tools of each. The tools of plugins have the provider `plugins`.
-    /// A later group replaces one with the same role.
+    /// Adds configured tool groups. A group assigns tools to a role, such as `web`. In a group, the provider `plugins`
+    /// stands for the tools of plugins. A later group replaces an earlier configured group with the same role.
     #[must_use]
     pub fn groups(mut self, groups: GroupsConfig) -> Self {
         self.group_configs.push(groups);
@@ -331,31 +335,33 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a tool group that is built in code, with its tools. The group replaces any other group with the same role,
-    /// also a configured one.
+    /// Adds a tool group that is built in code. The group replaces an earlier group of this method with the same role,
+    /// and takes precedence over a configured group.
     #[must_use]
     pub fn group(mut self, group: ToolGroup) -> Self {
         self.tool_groups = self.tool_groups.with_group(group);
         self
     }
 
-    /// Adds a source of tools for tool groups, such as a server. The source is not contacted before a conversation
-    /// needs it.
+    /// Adds a source of tools for tool groups, such as a server. The source is first contacted when a conversation needs
+    /// a tool group that can contain its tools.
     #[must_use]
     pub fn tool_source(mut self, source: impl ToolSource + 'static) -> Self {
         self.tool_groups = self.tool_groups.with_source(source);
         self
     }
 
-    /// Adds a source of tools for all conversations, such as a server. Its tools are shown and searched like those of
-    /// plugins, and its name is a provider of tool groups. The source is not contacted before the first turn of a
-    /// conversation; see [`ToolSources`](crate::strategy::ToolSources). A later source replaces one with the same name.
+    /// Adds a source of tools, such as a server, for all conversations. [`Toolwit::conversation`](super::Toolwit::conversation)
+    /// shows and searches its tools like those of plugins, and tool groups can use its name as a provider. The source is not
+    /// contacted before the first turn of a conversation; see [`ToolSources`](crate::strategy::ToolSources). A later source
+    /// replaces an earlier one with the same name.
     #[must_use]
     pub fn shared_source(mut self, source: impl ToolSource + 'static) -> Self {
         let source: Arc<dyn ToolSource> = Arc::new(source);
+        // Each conversation replaces this source by one that is restricted to the tools that it may use.
         self.tool_groups = self
             .tool_groups
-            .with_source(SharedSource::new(source.clone(), Arc::new(|_: &str| true)));
+            .with_source(RestrictedSource::new(source.clone(), Arc::new(|_: &str| true)));
         self.shared_sources.retain(|earlier| earlier.name() != source.name());
         self.shared_sources.push(source);
         self

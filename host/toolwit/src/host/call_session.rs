@@ -1,4 +1,4 @@
-//! Calls without a model, in one conversation.
+//! Calls of tools by a program instead of a model, in one conversation.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use toolwit_core::{
 };
 use toolwit_sandbox::Scope;
 
-/// A conversation without a model, in which tools are called by name. Methods of the entities in a result are tools of
-/// the next calls.
+/// A conversation without a model: the program finds tools by name and calls them. After a call returns entities, their
+/// methods are tools of the session.
 ///
 /// ```no_run
 /// use toolwit::{Arguments, ToolContext, Toolwit};
@@ -32,16 +32,17 @@ use toolwit_sandbox::Scope;
 pub struct CallSession {
     host: Toolwit,
     context: ToolContext,
-    /// The tools of the host at the start, and those of the added sources.
+    /// The tools that the host had when the session started, and the tools that [`CallSession::add_sources`] added.
     listed_tools: Vec<Arc<dyn Tool>>,
+    /// The listed tools and the tools that calls added.
     tools: ToolSet,
     entities: Entities,
     call_count: u32,
-    /// The sources whose tools were added.
-    sources: Vec<Arc<dyn ToolSource>>,
+    /// The sources whose tools [`CallSession::add_sources`] added.
+    added_sources: Vec<Arc<dyn ToolSource>>,
 }
 
-/// A source whose tools a session does not have, because it cannot be reached.
+/// A source that cannot be reached, so that the session does not have its tools.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct UnreachableSource {
@@ -55,9 +56,10 @@ pub struct UnreachableSource {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SessionCall {
-    /// The result, with the names of the entities' tools.
+    /// The result. If it contains entities, it lists the names of their tools.
     pub result: Result<ToolResult, ToolError>,
-    /// The names of the tools that the call added: methods of entities in the result, and new tools of sources.
+    /// The names of the tools that the call added to the session: methods of entities in the result, and new tools of
+    /// sources.
     pub added: Vec<ToolName>,
 }
 
@@ -79,7 +81,7 @@ impl Toolwit {
             listed_tools,
             entities: Entities::default(),
             call_count: 0,
-            sources: Vec::new(),
+            added_sources: Vec::new(),
         }
     }
 }
@@ -91,12 +93,12 @@ impl CallSession {
     /// # Errors
     /// See [`FindError`].
     pub fn find(&self, wanted: &str) -> Result<Arc<dyn Tool>, FindError> {
-        let mut unknown = match self.host.find_or_explain(&self.listed_tools, wanted) {
+        let mut find_error = match self.host.find_or_explain(&self.listed_tools, wanted) {
             Ok(tool) => return Ok(tool),
             Err(error @ FindError::Ambiguous { .. }) => return Err(error),
             Err(error) => error,
         };
-        let similar = match self.tools.look_up(wanted) {
+        let similar_names = match self.tools.look_up(wanted) {
             ToolLookup::Found(named) => return Ok(named.tool),
             ToolLookup::Removed(_) => Vec::new(),
             ToolLookup::Unknown(nearest) => nearest,
@@ -104,28 +106,29 @@ impl CallSession {
         if let Some(named) = self.tools.iter().find(|named| named.definition.id.as_str() == wanted) {
             return Ok(named.tool.clone());
         }
-        if let FindError::Unknown { nearest, .. } = &mut unknown
-            && !similar.is_empty()
+        if let FindError::Unknown { nearest, .. } = &mut find_error
+            && !similar_names.is_empty()
         {
-            *nearest = similar.iter().map(ToString::to_string).collect();
+            *nearest = similar_names.iter().map(ToString::to_string).collect();
         }
-        Err(unknown)
+        Err(find_error)
     }
 
-    /// Contacts the shared sources of the host that were not added yet, such as servers, and adds their tools. If
-    /// `wanted` is the id of a tool of one of them, only that source is contacted. Returns the sources that could not
-    /// be reached.
+    /// Contacts the shared sources of the host, such as servers, whose tools the session does not have yet, and adds
+    /// their tools. `wanted` is the name or id of the tool that the caller needs. If it is the id of a tool of an MCP
+    /// server, only this server is contacted. Returns the sources that could not be reached.
     pub async fn add_sources(&mut self, wanted: &str) -> Vec<UnreachableSource> {
         let owner = ToolId::from_text(wanted).owner().to_owned();
-        let is_added = |source: &&Arc<dyn ToolSource>| self.sources.iter().any(|added| added.name() == source.name());
-        let sources = self.host.sources().iter().filter(|source| !is_added(source));
-        let owner_sources: Vec<_> = sources
+        let is_added =
+            |source: &&Arc<dyn ToolSource>| self.added_sources.iter().any(|added| added.name() == source.name());
+        let new_sources = self.host.sources().iter().filter(|source| !is_added(source));
+        let owner_sources: Vec<_> = new_sources
             .clone()
             .filter(|source| owner == format!("mcp:{}", source.name()))
             .cloned()
             .collect();
         let contacted_sources: Vec<_> = if owner_sources.is_empty() {
-            sources.cloned().collect()
+            new_sources.cloned().collect()
         } else {
             owner_sources
         };
@@ -140,7 +143,7 @@ impl CallSession {
                         self.tools.add(tool.clone());
                         self.listed_tools.push(tool);
                     }
-                    self.sources.push(source);
+                    self.added_sources.push(source);
                 }
                 Err(error) => unreachable.push(UnreachableSource {
                     name: source.name().to_owned(),
@@ -151,15 +154,16 @@ impl CallSession {
         unreachable
     }
 
-    /// Adds the cached tools of the sources that the session does not have yet. Returns the names of the new tools.
-    fn add_new_tools(&mut self) -> Vec<ToolName> {
-        let sources = self.sources.iter();
-        let current: Vec<_> = sources
+    /// Adds tools that appeared in the added sources during a call, without contacting the sources. Returns the names of
+    /// the new tools.
+    fn add_new_source_tools(&mut self) -> Vec<ToolName> {
+        let sources = self.added_sources.iter();
+        let cached_tools: Vec<_> = sources
             .filter_map(|source| source.cached_tools(&self.context))
             .flatten()
             .collect();
         let is_new = |tool: &Arc<dyn Tool>| self.tools.by_id(&tool.definition().id).is_none();
-        let new_tools: Vec<_> = current.into_iter().filter(is_new).collect();
+        let new_tools: Vec<_> = cached_tools.into_iter().filter(is_new).collect();
         let added = new_tools.into_iter().filter_map(|tool| match self.tools.add(tool) {
             AddOutcome::New(name) => Some(name),
             _ => None,
@@ -167,7 +171,7 @@ impl CallSession {
         added.collect()
     }
 
-    /// Calls a tool, and adds the methods of the entities in its result.
+    /// Calls a tool. Adds the methods of the entities in its result, and tools that sources added during the call.
     pub async fn call(&mut self, tool: &Arc<dyn Tool>, arguments: Arguments) -> SessionCall {
         let mut context = self.context.clone();
         if tool.calls_tools() {
@@ -175,8 +179,8 @@ impl CallSession {
         }
         match tool.call(arguments.clone(), &context).await {
             Ok(mut result) => {
-                let mut added = self.add_entities(arguments, tool, &mut result);
-                added.extend(self.add_new_tools());
+                let mut added = self.add_entity_methods(arguments, tool, &mut result);
+                added.extend(self.add_new_source_tools());
                 SessionCall {
                     result: Ok(result),
                     added,
@@ -189,8 +193,14 @@ impl CallSession {
         }
     }
 
-    /// Adds the methods of the entities in a result as tools. Returns the names of the new tools.
-    fn add_entities(&mut self, arguments: Arguments, tool: &Arc<dyn Tool>, result: &mut ToolResult) -> Vec<ToolName> {
+    /// Adds the methods of the entities in a result as tools, and writes the names of these tools into the result.
+    /// Returns the names of those tools that are new.
+    fn add_entity_methods(
+        &mut self,
+        arguments: Arguments,
+        tool: &Arc<dyn Tool>,
+        result: &mut ToolResult,
+    ) -> Vec<ToolName> {
         let name = ToolName::sanitised(tool.definition().name());
         let Some(name) = name else { return Vec::new() };
         self.call_count += 1;

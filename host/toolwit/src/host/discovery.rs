@@ -6,14 +6,14 @@ use toolwit_core::limits::DISCOVERY_WALL_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_registry::{DiscoveryOutcome, DiscoveryTargets, LiveRegistry};
 
-/// A discovery of dynamic tools that runs in the background. Dropping it ends the discovery.
+/// A discovery of dynamic tools that runs in the background. Dropping the value stops the discovery.
 pub struct DiscoveryTask {
-    /// Contains one task, which is aborted on drop.
+    /// A set with one task. Unlike a `JoinHandle`, a `JoinSet` aborts its tasks when it is dropped.
     _task: JoinSet<Result<Vec<DiscoveryOutcome>, Error>>,
 }
 
-/// Discovers the dynamic tools that are pending. Returns the task if the discovery takes longer than ten seconds, and
-/// `None` if it has ended or nothing is pending.
+/// Discovers the dynamic tools that have not been discovered yet. Returns the task if the discovery takes longer than
+/// ten seconds. Returns `None` if the discovery has ended or no dynamic tools are undiscovered.
 pub(super) async fn discover(registry: &LiveRegistry) -> Result<Option<DiscoveryTask>, Error> {
     let Some(DiscoveryTask { _task: mut task }) = discover_in_background(registry) else {
         return Ok(None);
@@ -29,7 +29,7 @@ pub(super) async fn discover(registry: &LiveRegistry) -> Result<Option<Discovery
     }
 }
 
-/// Starts to discover the dynamic tools that are pending. Returns `None` if nothing is pending.
+/// Starts to discover the dynamic tools that have not been discovered yet. Returns `None` if there are no such tools.
 pub(super) fn discover_in_background(registry: &LiveRegistry) -> Option<DiscoveryTask> {
     if !registry
         .current()

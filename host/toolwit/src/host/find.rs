@@ -1,4 +1,4 @@
-//! Finds a tool by a name or an id that a person typed.
+//! Finds a tool by a name or an id that a user typed.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use toolwit_core::{Error, ErrorKind, Phase, Tool, ToolDefinition, ToolLookup, To
 use toolwit_registry::{Package, Registry};
 use toolwit_sandbox::{EntityType, Plugin};
 
-/// Maximum number of ids in the error about an ambiguous name.
+/// Maximum number of ids that the error about an ambiguous name lists.
 const IDS_SHOWN_MAX: usize = 8;
 
-/// The reason why a name or an id does not lead to a tool.
+/// The reason why no tool was found for a name or an id.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
@@ -32,12 +32,12 @@ pub enum FindError {
         /// The ids of the tools.
         ids: Vec<String>,
     },
-    /// The name is that of a method of an entity, and no call has returned such an entity.
+    /// A method of an entity has the name or id, and no call has returned an entity of this type.
     #[error("it is a method of `{entity}`, and this conversation has no `{entity}` yet")]
     NeedsEntity {
         /// The plugin's name.
         plugin: String,
-        /// The entity's type.
+        /// The name of the entity's type.
         entity: String,
         /// The method's id.
         method: String,
@@ -96,17 +96,18 @@ fn quoted(names: &[String], separator: &str) -> String {
     names.join(separator)
 }
 
-/// Lists the first ids, and the number of the others.
+/// Returns a list of the first ids, with the number of ids that the list omits.
 fn first_ids(ids: &[String]) -> String {
     let shown = quoted(&ids[..ids.len().min(IDS_SHOWN_MAX)], ", ");
     match ids.len().saturating_sub(IDS_SHOWN_MAX) {
         0 => shown,
-        hidden => format!("{shown}, and {hidden} more"),
+        omitted => format!("{shown}, and {omitted} more"),
     }
 }
 
 impl Toolwit {
-    /// Finds a tool by its id, or by its name if only one of the tools has this name.
+    /// Finds a tool by its id, by its preferred name if no other tool prefers the same name, or by the name that a tool
+    /// set would assign to it.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownTool`] with the nearest names, or [`ErrorKind::AmbiguousTool`] with the ids to choose from.
@@ -114,21 +115,21 @@ impl Toolwit {
         find(tools, wanted).map_err(Error::from)
     }
 
-    /// Finds a tool of this host among `tools`, like [`Toolwit::find_tool`]. The error contains the reason why the tool
-    /// is missing, as far as the registry knows it: its plugin is broken or undiscovered, or the name is that of a
-    /// method.
+    /// Finds a tool of this host among `tools`, like [`Toolwit::find_tool`]. If the tool is missing, the error contains the
+    /// reason that the registry knows: a method has the name, the plugin is broken, or the dynamic tools of the plugin are
+    /// not discovered.
     ///
     /// # Errors
     /// See [`FindError`].
     pub fn find_or_explain(&self, tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dyn Tool>, FindError> {
         find(tools, wanted).map_err(|error| match error {
-            FindError::Unknown { wanted, nearest, .. } => explain(&self.registry(), wanted, nearest),
+            FindError::Unknown { wanted, nearest, .. } => missing_tool_error(&self.registry(), wanted, nearest),
             error => error,
         })
     }
 }
 
-/// A method of an entity, in the form that takes the entity's id.
+/// A method of an entity type. Its definition has the entity's id as a parameter.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct EntityMethod<'a> {
@@ -190,9 +191,9 @@ fn find_by_assigned_name(tools: &[Arc<dyn Tool>], wanted: &str) -> Result<Arc<dy
     })
 }
 
-/// Returns the error for a name that no tool has: the name is that of a method, its plugin is unavailable, or the name
-/// is unknown.
-fn explain(registry: &Registry, wanted: String, nearest: Vec<String>) -> FindError {
+/// Returns the error for a name that no tool has: a method has the name, the plugin of the tool is unavailable, or the
+/// name is unknown.
+fn missing_tool_error(registry: &Registry, wanted: String, nearest: Vec<String>) -> FindError {
     if let Some(method) = EntityMethod::find(registry, &wanted) {
         return FindError::NeedsEntity {
             plugin: method.plugin.name().to_owned(),
@@ -200,18 +201,19 @@ fn explain(registry: &Registry, wanted: String, nearest: Vec<String>) -> FindErr
             method: method.definition.id.to_string(),
         };
     }
-    let unavailable = |package: &Package| {
+    let unavailable_with_error = |package: &Package| {
         let error = package.reason().cloned().or_else(|| package.discovery_error())?;
         Some((package.name.clone(), error))
     };
     let packages = registry.packages();
-    let mut unavailable: Vec<_> = packages.iter().filter_map(unavailable).collect();
-    // An id begins with its plugin's name, and a plugin of one function often has the name of that function.
+    let mut unavailable: Vec<_> = packages.iter().filter_map(unavailable_with_error).collect();
+    // `wanted` is an id, which begins with the plugin's name, or a name. A plugin with a single function often has the
+    // name of this function, so a name is compared with the plugins too.
     let owner = wanted.split(['/', '#']).next();
     let owner_position = unavailable.iter().position(|(name, _)| Some(name.as_str()) == owner);
-    // If no plugin works, the error of the first one is more useful than an unknown name.
-    let is_all_unavailable = !unavailable.is_empty() && unavailable.len() == packages.len();
-    if let Some(position) = owner_position.or(is_all_unavailable.then_some(0)) {
+    // If no plugin works, the error of the first plugin helps more than the error about an unknown name.
+    let are_all_unavailable = !unavailable.is_empty() && unavailable.len() == packages.len();
+    if let Some(position) = owner_position.or(are_all_unavailable.then_some(0)) {
         let (plugin, error) = unavailable.swap_remove(position);
         return FindError::Unavailable { plugin, error };
     }

@@ -1,5 +1,5 @@
-//! The interceptors of a host: code that decides on every call of the tools of its conversations, before and after it
-//! runs.
+//! The interceptors of a host: they decide about each tool call of its conversations before the call runs, and about
+//! each outcome afterwards.
 
 use std::sync::Arc;
 
@@ -12,29 +12,26 @@ use toolwit_core::{
 use toolwit_registry::{InterceptorSettings, Package, Registry};
 use toolwit_sandbox::{PluginInterceptor, Scope};
 
-/// A guard, and the tools that it covers. All conversations of a host share the `Arc`, by which a tool set recognises a
-/// guard that is already applied to a tool.
-type Guard = (ToolSelector, Arc<dyn Decorator>);
-
-/// The interceptors of a host.
+/// The interceptors of a host, as guards with the tools that they cover. All conversations of a host share the `Arc` of
+/// each guard. By this `Arc`, a tool set recognises a guard that is already applied to a tool.
 #[derive(Clone, Default)]
 pub(super) struct Interceptors(Guards);
 
 impl Interceptors {
-    /// Loads the interceptors of plugins, and adds them inside those of the application. The first interceptor is
-    /// outermost.
+    /// Loads the interceptors of plugins, and adds them to those of the application. The first interceptor of the
+    /// application is the outermost; the last interceptor of a plugin is the innermost.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if a plugin is not installed or is not an interceptor, and the error of a broken
-    /// plugin, because no tool may run without the interceptors.
+    /// [`ErrorKind::Configuration`] if a plugin is not installed or is not an interceptor. If a plugin is broken, its
+    /// error: no tool may run without the interceptors.
     pub(super) fn new(
-        application_guards: Vec<Guard>,
+        application_guards: Vec<(ToolSelector, Arc<dyn Decorator>)>,
         settings: &[InterceptorSettings],
         registry: &Registry,
     ) -> Result<Self, Error> {
         let mut guards = application_guards;
         for setting in settings {
-            let guard: Arc<dyn Decorator> = Arc::new(Interception::new(load(setting, registry)?));
+            let guard: Arc<dyn Decorator> = Arc::new(Interception::new(load_interceptor(setting, registry)?));
             let tools = setting.tools.iter().map(|tool| ToolSelector::later(tool.as_str()));
             let mut tools: Vec<_> = tools.collect();
             if tools.is_empty() {
@@ -61,7 +58,7 @@ impl Interceptors {
         }
     }
 
-    /// Applies the guards to a tool that is called without a conversation, and to the calls that it starts.
+    /// Applies the guards to a tool that is called without a conversation, and to the calls that this tool starts.
     pub(super) fn decorate_tool(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         if self.0.entries().is_empty() {
             return tool;
@@ -72,8 +69,8 @@ impl Interceptors {
         ))
     }
 
-    /// Returns the context with the interceptors, which then apply to the calls that a call without a conversation
-    /// starts.
+    /// Returns the context with the interceptors. If a tool is called with this context outside a conversation, the
+    /// interceptors also apply to the calls that the tool starts.
     pub(super) fn add_to_context(&self, context: ToolContext) -> ToolContext {
         self.0.add_to(context)
     }
@@ -94,36 +91,36 @@ impl Decorator for InterceptorCarrier {
     }
 }
 
-/// Logs a warning for each tool that the settings of an interceptor name and that does not exist. A missing tool is not
-/// an error, since it can appear later.
+/// Logs a warning for each tool that an interceptor is set to cover but that does not exist. A missing tool is not an
+/// error, because it can appear later.
 pub(super) fn warn_about_missing_tools(
     settings: &[InterceptorSettings],
     registry: &Registry,
-    native: &[Arc<dyn Tool>],
+    native_tools: &[Arc<dyn Tool>],
 ) {
     if settings.iter().all(|setting| setting.tools.is_empty()) {
         return;
     }
     let mut tools = registry.tools(&Scope::new());
-    tools.extend(native.iter().cloned());
+    tools.extend(native_tools.iter().cloned());
     let plugins = registry.packages().iter().filter_map(Package::plugin);
     let entities = plugins.flat_map(|plugin| &plugin.inspection().entities);
     let methods: Vec<_> = entities.flat_map(|entity| &entity.methods).collect();
     for setting in settings {
         for wanted in &setting.tools {
             let selector = ToolSelector::later(wanted.as_str());
-            let is_method = |method: &&ToolDefinition| method.id.as_str() == wanted || method.name() == wanted;
-            let exists = tools.iter().any(|tool| selector.selects(tool, None)) || methods.iter().any(is_method);
+            let is_wanted_method = |method: &&ToolDefinition| method.id.as_str() == wanted || method.name() == wanted;
+            let exists = tools.iter().any(|tool| selector.selects(tool, None)) || methods.iter().any(is_wanted_method);
             if !exists {
                 let plugin = &setting.plugin;
-                tracing::warn!("no tool is named `{wanted}`, whose calls the interceptor `{plugin}` would wrap");
+                tracing::warn!("the interceptor `{plugin}` covers the tool `{wanted}`, which does not exist");
             }
         }
     }
 }
 
-/// Loads the interceptor of a plugin. The loaded interceptor stays in use when the file changes.
-fn load(setting: &InterceptorSettings, registry: &Registry) -> Result<PluginInterceptor, Error> {
+/// Loads the interceptor of a plugin. The loaded interceptor stays in use when the file of the plugin changes.
+fn load_interceptor(setting: &InterceptorSettings, registry: &Registry) -> Result<PluginInterceptor, Error> {
     let name = &setting.plugin;
     let Some(package) = registry.package(name) else {
         let message = format!("the interceptor `{name}` is not installed, and no tool may be called without it");

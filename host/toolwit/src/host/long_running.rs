@@ -6,8 +6,8 @@ use toolwit_core::text::snake_case;
 use toolwit_registry::Registry;
 use toolwit_sandbox::Scope;
 
-/// Logs a warning for each id that no tool and no method of a plugin has. Such an id is not an error, since the plugin
-/// may be installed later.
+/// Logs a warning for each id that does not belong to a tool or a method of a plugin. An unknown id is not an error,
+/// because the plugin may be installed later.
 pub(super) fn warn_about_unknown_tools(registry: &Registry, long_running: &[ToolId]) {
     for id in long_running.iter().filter(|id| is_unknown(registry, id)) {
         let similar = similar_ids(registry, id.as_str());
@@ -22,15 +22,16 @@ pub(super) fn warn_about_unknown_tools(registry: &Registry, long_running: &[Tool
     }
 }
 
-/// Returns whether it is certain that no plugin has the tool. Returns `false` if its plugin is broken or undiscovered.
+/// Returns whether it is certain that no plugin has the tool. This is not certain if the plugin that the id names is
+/// broken or its dynamic tools are not discovered.
 fn is_unknown(registry: &Registry, id: &ToolId) -> bool {
     let package = registry.package(id.owner());
     let is_certain = package.is_none_or(|package| package.plugin().is_some() && package.discovery_error().is_none());
     is_certain && registry.definition(id.as_str()).is_none() && registry.method(id.as_str()).is_none()
 }
 
-/// Returns the ids of the tools whose name equals the function name in `id` or, if no tool has this name, is similar to
-/// it.
+/// Returns the ids of the tools whose name is the function name in `id`. If there are no such tools, returns the ids of
+/// the tools with similar names.
 fn similar_ids(registry: &Registry, id: &str) -> Vec<String> {
     let tools = registry.tools(&Scope::new());
     let function = id.rsplit(['#', '.', ']']).next().unwrap_or(id);

@@ -8,14 +8,14 @@ mod groups_file;
 mod interceptors;
 mod long_running;
 mod plugin_source;
-mod shared_source;
+mod restricted_source;
 
 use std::sync::Arc;
 
 use self::interceptors::Interceptors;
 use self::plugin_source::PluginSource;
-use self::shared_source::SharedSource;
-use crate::strategy::{FollowedTools, RegistryTools, ToolSearch, ToolSources};
+use self::restricted_source::RestrictedSource;
+use crate::strategy::{PluginUpdates, RegistryTools, ToolSearch, ToolSources};
 use toolwit_agent::injection::Chaining;
 use toolwit_agent::{Conversation, ConversationBuilder, SourceTools, ToolGroups, ToolSource};
 use toolwit_core::{Error, Tool};
@@ -27,10 +27,10 @@ pub use call_session::{CallSession, SessionCall, UnreachableSource};
 pub use discovery::DiscoveryTask;
 pub use plugin_source::PLUGIN_SOURCE;
 
-/// Decides whether a conversation may use the tool with an id.
+/// A function that returns whether a conversation may use the tool with an id.
 type MayUse = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// A host of plugins. Clones share everything.
+/// A host: plugins, the runtime that they share, native tools and sources of tools. Clones share everything.
 ///
 /// ```no_run
 /// use toolwit::Toolwit;
@@ -49,20 +49,19 @@ pub struct Toolwit {
     registry: LiveRegistry,
     exposure: Exposure,
     tools_visible_max: usize,
-    /// Native tools of all conversations.
-    tools: Arc<[Arc<dyn Tool>]>,
+    native_tools: Arc<[Arc<dyn Tool>]>,
     interceptors: Interceptors,
-    /// Sources of all conversations.
+    /// The shared sources; see [`ToolwitBuilder::shared_source`].
     sources: Arc<[Arc<dyn ToolSource>]>,
-    /// The tool groups. Each conversation replaces their source of plugins by its own.
+    /// The tool groups. Each conversation replaces the sources for plugins and shared sources by restricted ones.
     groups: ToolGroups,
     _watch: Option<Arc<WatchGuard>>,
-    /// The background discovery, which ends with the host.
+    /// The background discovery, which stops when the host is dropped.
     _discovery: Option<Arc<DiscoveryTask>>,
 }
 
 /// The selection of the host's tools that a conversation shows to its model. [`Exposure::Auto`] is decided once: when
-/// the conversation is created, or in its first turn if the host has shared sources.
+/// the conversation is configured, or in its first turn if the host has shared sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exposure {
@@ -71,10 +70,11 @@ pub enum Exposure {
     Auto,
     /// All tools, from the start.
     Flat,
-    /// All tools from the start, but each interface with several functions, and each shared source, is a facade that
-    /// reveals its tools.
+    /// All tools from the start, grouped: each interface with several functions is one facade, and so is each shared
+    /// source. Calling a facade reveals its tools.
     Facade,
-    /// The tools that a search finds: for the user's message, before each turn, and for the model, with `search_tools`.
+    /// The tools that a search finds. The host searches for the user's message before each turn, and the model searches
+    /// with `search_tools`.
     Search,
 }
 
@@ -97,23 +97,23 @@ impl Toolwit {
         &self.registry
     }
 
-    /// Returns the runtime, to load further components with.
+    /// Returns the runtime, which can also load components that are not in the registry.
     #[must_use]
     pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }
 
-    /// Returns the native tools of the host, which all conversations have.
+    /// Returns the native tools of the host; see [`ToolwitBuilder::tool`].
     #[must_use]
     pub fn native_tools(&self) -> &[Arc<dyn Tool>] {
-        &self.tools
+        &self.native_tools
     }
 
-    /// Returns the native tools of the host and all tools of plugins, with the interceptors of the host. Resources that
-    /// the tools return live in `scope`.
+    /// Returns the native tools of the host and all tools of plugins, with the interceptors of the host applied.
+    /// Resources that the tools return live in `scope`.
     #[must_use]
     pub fn tools(&self, scope: &Scope) -> Vec<Arc<dyn Tool>> {
-        let native = self.tools.iter().cloned();
+        let native = self.native_tools.iter().cloned();
         let tools = native.chain(self.registry().tools(scope));
         tools.map(|tool| self.interceptors.decorate_tool(tool)).collect()
     }
@@ -122,7 +122,7 @@ impl Toolwit {
     /// shown according to [`Toolwit::exposure`].
     ///
     /// Resources that tools return live as long as the conversation. When packages change, the conversation uses the
-    /// new ones from the beginning of its next turn.
+    /// new versions from the beginning of its next turn.
     #[must_use]
     pub fn conversation(&self) -> ConversationBuilder {
         self.conversation_among(|_| true)
@@ -131,8 +131,8 @@ impl Toolwit {
     /// Starts to configure a conversation like [`Toolwit::conversation`], with only the tools whose id `may_use`
     /// accepts, such as the tools of a tenant or a role.
     ///
-    /// The other tools are neither shown nor found, and no tool can call them. Methods of entities are also filtered,
-    /// by one id for all instances, such as `crm/shop:crm/customers#[method]customer.delete`.
+    /// The other tools are neither shown nor found, and no tool can call them. Methods of entities are also filtered. All
+    /// entities of a type share the id of a method, such as `crm/shop:crm/customers#[method]customer.delete`.
     #[must_use]
     pub fn conversation_among(&self, may_use: impl Fn(&str) -> bool + Send + Sync + 'static) -> ConversationBuilder {
         let chaining = chaining(&self.registry(), &may_use);
@@ -144,16 +144,16 @@ impl Toolwit {
         let builder = Conversation::builder().groups(self.groups_of(scope.clone(), may_use.clone()));
         let builder = self.interceptors.guard_conversation(builder);
         let native = self
-            .tools
+            .native_tools
             .iter()
             .filter(|tool| may_use_tool(tool.definition().id.as_str()));
         let native: Vec<_> = native.cloned().collect();
         let search =
             ToolSearch::among(registry.clone(), scope.clone(), may_use_tool.clone()).with_tools(native.clone());
-        let search = self.shared_sources(&may_use).fold(search, ToolSearch::with_source);
+        let search = self.restricted_sources(&may_use).fold(search, ToolSearch::with_source);
         let source_tools = || {
             ToolSources::new(
-                self.shared_sources(&may_use)
+                self.restricted_sources(&may_use)
                     .map(|source| Arc::new(source) as Arc<dyn ToolSource>),
             )
         };
@@ -167,6 +167,7 @@ impl Toolwit {
                         .source_facades(&may_use)
                         .fold(builder.strategy(tools.as_facades()), ConversationBuilder::tool),
                     _ if self.sources.is_empty() => builder.strategy(tools),
+                    // The tools of shared sources are counted in the first turn, so the exposure is decided there.
                     _ if self.exposure == Exposure::Auto => builder
                         .strategy(tools)
                         .strategy(source_tools().or_search(self.tools_visible_max, search)),
@@ -181,11 +182,11 @@ impl Toolwit {
         }
     }
 
-    /// Starts to configure a conversation with only the tools of these roles. The tool groups of
-    /// [`ToolwitBuilder::groups`] or [`ToolwitBuilder::groups_file`] assign tools to roles.
+    /// Starts to configure a conversation with only the tools of these roles. Tool groups assign tools to roles; see
+    /// [`ToolwitBuilder::groups`], [`ToolwitBuilder::groups_file`] and [`ToolwitBuilder::group`].
     ///
-    /// The tools are resolved when a turn begins, so that changed packages are followed. Building the conversation
-    /// fails for an unknown role. A turn can have further roles: [`UserTurn::role`](toolwit_agent::UserTurn::role).
+    /// The conversation looks up the tools of its roles when a turn begins, and so uses the current packages. Building the
+    /// conversation fails for an unknown role. A turn can have further roles: [`UserTurn::role`](toolwit_agent::UserTurn::role).
     #[must_use]
     pub fn conversation_for<R: Into<String>>(&self, roles: impl IntoIterator<Item = R>) -> ConversationBuilder {
         let scope = Scope::new();
@@ -193,14 +194,14 @@ impl Toolwit {
         let builder = self
             .interceptors
             .guard_conversation(Conversation::builder().groups(groups));
-        let builder = builder.strategy(FollowedTools::among(self.registry.clone(), scope, |_| true));
+        let builder = builder.strategy(PluginUpdates::among(self.registry.clone(), scope, |_| true));
         roles.into_iter().fold(builder, ConversationBuilder::role)
     }
 
     /// Returns a facade for each shared source. The source is contacted when its facade is called. A source that cannot
     /// be a facade is skipped with a warning.
     fn source_facades(&self, may_use: &MayUse) -> impl Iterator<Item = Arc<dyn Tool>> {
-        self.shared_sources(may_use).filter_map(|source| {
+        self.restricted_sources(may_use).filter_map(|source| {
             let name = source.name();
             let description = format!("The tools of `{name}`. Call it to get them.");
             let facade = SourceTools::lazy_facade(name, &description, Arc::new(source.clone())).build();
@@ -210,14 +211,14 @@ impl Toolwit {
         })
     }
 
-    /// Returns the sources of all conversations with the tools that one conversation may use.
-    fn shared_sources(&self, may_use: &MayUse) -> impl Iterator<Item = SharedSource> {
+    /// Returns the shared sources, restricted to the tools that a conversation may use.
+    fn restricted_sources(&self, may_use: &MayUse) -> impl Iterator<Item = RestrictedSource> {
         self.sources
             .iter()
-            .map(|source| SharedSource::new(source.clone(), may_use.clone()))
+            .map(|source| RestrictedSource::new(source.clone(), may_use.clone()))
     }
 
-    /// Returns the sources of all conversations, such as servers.
+    /// Returns the shared sources, such as servers; see [`ToolwitBuilder::shared_source`].
     #[must_use]
     pub fn sources(&self) -> &[Arc<dyn ToolSource>] {
         &self.sources
@@ -225,19 +226,20 @@ impl Toolwit {
 
     /// Returns the tool groups of a conversation, restricted to the tools that it may use.
     fn groups_of(&self, scope: Scope, may_use: MayUse) -> ToolGroups {
-        let groups = self.shared_sources(&may_use).fold(
+        let groups = self.restricted_sources(&may_use).fold(
             self.groups.clone().restricted_to(|id| may_use(id)),
             ToolGroups::with_source,
         );
         groups.with_source(PluginSource::new(self.registry.clone(), scope, may_use))
     }
 
-    /// Returns the exposure of a conversation that starts now. It is never [`Exposure::Auto`]. If the host has shared
-    /// sources with many tools, [`Exposure::Flat`] can still become [`Exposure::Search`] in the first turn.
+    /// Returns the exposure of a conversation that is configured now. [`Exposure::Auto`] is replaced by [`Exposure::Flat`]
+    /// or [`Exposure::Search`]. If the host has shared sources with many tools, [`Exposure::Flat`] can still become
+    /// [`Exposure::Search`] in the first turn.
     #[must_use]
     pub fn exposure(&self) -> Exposure {
         match self.exposure {
-            Exposure::Auto if self.registry().tool_count() + self.tools.len() <= self.tools_visible_max => {
+            Exposure::Auto if self.registry().tool_count() + self.native_tools.len() <= self.tools_visible_max => {
                 Exposure::Flat
             }
             Exposure::Auto => Exposure::Search,
@@ -245,8 +247,9 @@ impl Toolwit {
         }
     }
 
-    /// Discovers the dynamic tools that are pending, and waits for at most ten seconds. Returns the background task if
-    /// the discovery takes longer, and `None` if it has ended or nothing is pending.
+    /// Discovers the dynamic tools that have not been discovered yet, and waits for at most ten seconds. Returns the
+    /// background task if the discovery takes longer. Returns `None` if the discovery has ended or no dynamic tools are
+    /// undiscovered.
     ///
     /// # Errors
     /// Those of [`LiveRegistry::discover_dynamic_tools`].
@@ -255,9 +258,10 @@ impl Toolwit {
     }
 }
 
-/// Returns the strategy for the resources that manifests declare for chaining, with the methods that may be used.
+/// Returns the strategy for the resources that manifests declare as chained, with those of their methods that the
+/// conversation may use.
 fn chaining(registry: &Registry, may_use: &impl Fn(&str) -> bool) -> Chaining {
-    // Only manifests are checked here: inspections are parsed lazily.
+    // Checks manifests first: inspections are parsed lazily, so those of other plugins need not be parsed here.
     let has_chain = |package: &&Package| {
         package
             .manifest

@@ -4,23 +4,24 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::MayUse;
 use toolwit_agent::ToolSource;
 use toolwit_core::{Error, Tool, ToolContext};
 use toolwit_registry::LiveRegistry;
 use toolwit_sandbox::Scope;
 
-/// The name under which the groups of a host refer to its plugins.
+/// The name of the source of all plugins, which is their provider in tool groups.
 pub const PLUGIN_SOURCE: &str = "plugins";
 
 /// The tools of plugins that one conversation may use.
 pub(super) struct PluginSource {
     registry: LiveRegistry,
     scope: Scope,
-    may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    may_use: MayUse,
 }
 
 impl PluginSource {
-    pub(super) fn new(registry: LiveRegistry, scope: Scope, may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>) -> Self {
+    pub(super) fn new(registry: LiveRegistry, scope: Scope, may_use: MayUse) -> Self {
         Self {
             registry,
             scope,

@@ -1,6 +1,7 @@
-//! The standing instructions for models about the use of tools.
+//! Default instructions for models about the use of tools. They are part of the system prompt.
 
-/// The default guidance for a model that can search for tools. An embedder can replace it.
+/// The default guidance for a model that can search for tools.
+/// [`ConversationBuilder::guidance`](toolwit_agent::ConversationBuilder::guidance) replaces it.
 pub const TOOL_GUIDANCE: &str = "\
 You have tools, and `search_tools` finds more of them.
 - When a tool can do what is asked, call it; do not describe what you would do.
@@ -10,7 +11,8 @@ next, and do not search for the same thing again.
 - When a tool reports that a key or a setting is missing, ask the user for it.
 - A task may take several calls, one after the other.";
 
-/// The default guidance for a model that sees the tools of plugins. An embedder can replace it.
+/// The default guidance for a model that sees the tools of plugins.
+/// [`ConversationBuilder::guidance`](toolwit_agent::ConversationBuilder::guidance) replaces it.
 pub const PLUGIN_GUIDANCE: &str = "\
 You have tools.
 - When a tool can do what is asked, call it; do not describe what you would do.

@@ -5,23 +5,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::PLUGIN_GUIDANCE;
-use super::follower::Follower;
 use super::plugin_facades::facades_by_interface;
-use toolwit_agent::injection::Injection;
-use toolwit_agent::injection::InjectionContext;
-use toolwit_agent::injection::InjectionStrategy;
-use toolwit_agent::injection::TurnContext;
+use super::registry_view::RegistryView;
+use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, TurnContext};
 use toolwit_core::{Tool, ToolDefinition, ToolId};
 use toolwit_registry::{LiveRegistry, Registry};
 use toolwit_sandbox::Scope;
 
 /// Shows all tools of a registry from the start, and updates them at the beginning of each turn.
 ///
-/// Tools do not change within a turn. An entity stays bound to the instance that created it.
+/// Tools of plugins do not change within a turn. An entity stays bound to the instance that created it.
 pub struct RegistryTools {
-    follower: Follower,
-    /// Whether every interface with several functions is a facade, not only those of packages whose manifest requests
-    /// it.
+    registry_view: RegistryView,
+    /// Whether all interfaces with several functions are facades. Otherwise, only those of packages whose manifest
+    /// requests facades.
     is_facade_by_default: bool,
 }
 
@@ -32,7 +29,7 @@ impl RegistryTools {
         Self::among(registry, scope, |_| true)
     }
 
-    /// Creates a strategy for the tools whose ids `may_use` accepts. It never adds any other tool.
+    /// Creates a strategy for those tools of a registry whose ids `may_use` accepts. It never adds any other tool.
     #[must_use]
     pub fn among(
         registry: impl Into<LiveRegistry>,
@@ -40,7 +37,7 @@ impl RegistryTools {
         may_use: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
         Self {
-            follower: Follower::new(registry.into(), scope, may_use),
+            registry_view: RegistryView::new(registry.into(), scope, may_use),
             is_facade_by_default: false,
         }
     }
@@ -55,11 +52,11 @@ impl RegistryTools {
     /// Returns the tools of the current turn.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let registry = self.follower.registry();
+        let registry = self.registry_view.snapshot();
         registry.parse_inspections();
         let tools = registry
             .plugins()
-            .flat_map(|plugin| self.follower.tools_of(&registry, plugin));
+            .flat_map(|plugin| self.registry_view.tools_of(&registry, plugin));
         self.group_into_facades(&registry, tools.collect())
     }
 
@@ -85,39 +82,40 @@ impl RegistryTools {
         })
     }
 
-    /// Moves to the current packages, and returns the changes of the tools.
+    /// Moves to the current snapshot of the registry, and returns the changes of the tools.
     fn changes(&self, turn: &TurnContext<'_>) -> Injection {
-        let Some((before, now)) = self.follower.advance() else {
+        let Some((previous, current)) = self.registry_view.advance() else {
             return Injection::none();
         };
-        let mut injection = self.follower.replacements(&before, &now, turn.tools());
-        for plugin in now.plugins() {
-            let earlier_plugin = before.package(plugin.name()).and_then(|package| package.plugin());
-            if earlier_plugin.is_some_and(|earlier| Arc::ptr_eq(earlier, plugin)) {
+        let mut injection = self.registry_view.replacements(&previous, &current, turn.tools());
+        for plugin in current.plugins() {
+            let old_plugin = previous.package(plugin.name()).and_then(|package| package.plugin());
+            if old_plugin.is_some_and(|old_plugin| Arc::ptr_eq(old_plugin, plugin)) {
                 continue;
             }
-            let new_tools = self
-                .group_into_facades(&now, self.follower.tools_of(&now, plugin))
+            let plugin_tools = self
+                .group_into_facades(&current, self.registry_view.tools_of(&current, plugin))
                 .into_iter();
-            // A facade is always replaced, so that it reveals the tools of the new version.
-            let is_new =
+            // `replacements` has replaced the tools that the conversation has, but not the facades. A facade is always
+            // added again, so that it reveals the tools of the new version.
+            let is_to_add =
                 |tool: &Arc<dyn Tool>| tool.facade().is_some() || turn.tools().by_id(&tool.definition().id).is_none();
-            injection.add.extend(new_tools.filter(is_new));
+            injection.add.extend(plugin_tools.filter(is_to_add));
         }
-        // Whether the plugin no longer has the interface of a facade.
-        let is_gone = |id: &ToolId| {
-            let plugin = now.plugins().find(|plugin| plugin.name() == id.owner());
+        // Returns whether no plugin has the interface with this id any more.
+        let is_interface_gone = |id: &ToolId| {
+            let plugin = current.plugins().find(|plugin| plugin.name() == id.owner());
             plugin.is_none_or(|plugin| {
                 let is_in_interface = |tool: &ToolDefinition| tool.id.interface_of() == Some(id.as_str());
                 !plugin.inspection().tools.iter().any(is_in_interface)
             })
         };
-        // An id without `#` is that of an interface, which is shown as a facade.
+        // The facade of an interface has the id of the interface, which has no `#`.
         let ids = turn.tools().iter().map(|named| &named.definition.id);
-        let plugin_ids = ids.filter(|id| before.plugins().any(|plugin| plugin.name() == id.owner()));
+        let plugin_ids = ids.filter(|id| previous.plugins().any(|plugin| plugin.name() == id.owner()));
         injection.remove.extend(
             plugin_ids
-                .filter(|id| !id.as_str().contains('#') && is_gone(id))
+                .filter(|id| !id.as_str().contains('#') && is_interface_gone(id))
                 .cloned(),
         );
         injection
@@ -131,7 +129,7 @@ impl InjectionStrategy for RegistryTools {
     }
 
     fn guidance(&self) -> Option<&str> {
-        let has_tools = self.follower.registry().tool_count() > 0;
+        let has_tools = self.registry_view.snapshot().tool_count() > 0;
         has_tools.then_some(PLUGIN_GUIDANCE)
     }
 
@@ -140,12 +138,12 @@ impl InjectionStrategy for RegistryTools {
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
-        self.follower.tool(tool.as_str())
+        self.registry_view.tool(tool.as_str())
     }
 
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let injection = self.changes(turn);
-        self.follower.retain_components(turn.tools(), &injection).await;
+        self.registry_view.retain_components(turn.tools(), &injection).await;
         injection
     }
 }

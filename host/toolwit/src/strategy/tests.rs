@@ -29,12 +29,13 @@ mod resumed;
 #[derive(Clone)]
 struct Request {
     messages: Vec<Message>,
+    /// The names of the declared tools.
     names: Vec<String>,
-    /// Name, description and schema of each declared tool.
+    /// A JSON array for each declared tool: its name, description and input schema.
     definitions: Vec<String>,
 }
 
-/// A model that returns prepared responses, even calls of undeclared tools, and records its requests.
+/// A model that returns prepared responses and records its requests. It does not check that the called tools are declared.
 #[derive(Clone, Default)]
 struct Recorder {
     responses: Arc<Mutex<VecDeque<ChatResponse>>>,
@@ -99,7 +100,8 @@ fn call(tool: &str, arguments: Value) -> ChatResponse {
     ChatResponse::new(String::new(), vec![call])
 }
 
-/// Writes a component whose function `export` returns its argument, and a manifest with the use case.
+/// Writes a component whose function `export` returns its argument, and a manifest with a use case, which the search
+/// finds.
 fn write_plugin(directory: &Path, plugin: &str, export: &str, use_case: &str) {
     let text = format!(
         r#"(component
@@ -119,6 +121,7 @@ fn write_plugin(directory: &Path, plugin: &str, export: &str, use_case: &str) {
     .unwrap();
 }
 
+/// Writes three plugins to a directory, and returns a search of their tools.
 async fn tool_search(directory: &Path) -> ToolSearch {
     ToolSearch::new(registry(directory).await, Scope::new())
 }
@@ -187,7 +190,7 @@ async fn the_model_finds_and_calls_a_tool_and_a_repeated_search_adds_nothing() {
     assert_eq!(
         requests[0].names,
         ["search_tools"],
-        "no tool matches the message of the user"
+        "no tool matches the user's message"
     );
     assert_eq!(requests[1].names, ["search_tools", "send_email"]);
     assert!(
@@ -253,26 +256,27 @@ async fn the_three_messages_before_the_last_are_the_context_of_the_automatic_sea
         ])
     };
     let registry = registry(directory.path()).await;
-    let first_found = async |earlier: &[&str]| {
+    let first_found_tool = async |earlier_messages: &[&str]| {
         let (builder, recorder) = recording_builder([answer("ok")]);
         let exchange = |text: &&str| [Message::user(*text), Message::assistant("hm", Vec::new())];
-        let builder = builder.history(earlier.iter().flat_map(exchange).collect());
+        let builder = builder.history(earlier_messages.iter().flat_map(exchange).collect());
         builder
             .strategy(search(registry.clone()))
             .run("extract data")
             .await
             .unwrap();
         let requests = recorder.requests.lock().unwrap().clone();
+        // The first declared tool is `search_tools`.
         requests[0].names[1].clone()
     };
     let context = "I am building a web shop";
-    assert_eq!(first_found(&[]).await, "extract_dates");
-    assert_eq!(first_found(&[context]).await, "extract_prices");
-    assert_eq!(first_found(&[context, "hm", "hm"]).await, "extract_prices");
+    assert_eq!(first_found_tool(&[]).await, "extract_dates");
+    assert_eq!(first_found_tool(&[context]).await, "extract_prices");
+    assert_eq!(first_found_tool(&[context, "hm", "hm"]).await, "extract_prices");
     assert_eq!(
-        first_found(&[context, "hm", "hm", "hm"]).await,
+        first_found_tool(&[context, "hm", "hm", "hm"]).await,
         "extract_dates",
-        "older messages do not count"
+        "the search ignores older messages"
     );
 }
 

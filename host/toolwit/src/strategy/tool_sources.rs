@@ -12,29 +12,31 @@ use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, T
 use toolwit_core::limits::SOURCE_WALL_MAX;
 use toolwit_core::{Tool, ToolContext, ToolId, ToolSet};
 
-/// Shows all tools of sources, such as servers. The sources are queried when a turn begins, with its context, so that
-/// nothing is contacted before the first turn. A source that cannot be reached is reported in the log; its earlier
-/// tools stay, and the other sources work.
+/// Shows all tools of sources, such as servers. The sources are queried when a turn begins, with the context of the turn,
+/// so that no source is contacted before the first turn. If a source cannot be reached, a warning is logged. The
+/// conversation then keeps the earlier tools of this source.
 ///
-/// Tools that a source adds during a call are there for the next call. An instance belongs to one conversation.
+/// Tools that appear in a source during a call are added after the call. A `ToolSources` belongs to one conversation.
 pub struct ToolSources {
     sources: Vec<Arc<dyn ToolSource>>,
-    search: Option<FallbackSearch>,
+    fallback_search: Option<FallbackSearch>,
     state: Mutex<SourcesState>,
 }
 
-/// The search that is used if there are too many tools to show.
+/// The search that shows the tools if there are too many to show all.
 struct FallbackSearch {
+    /// The maximum number of tools of the conversation without the search.
     tools_max: usize,
     strategy: ToolSearch,
 }
 
+/// The part of a [`ToolSources`] that changes during the conversation.
 #[derive(Default)]
 struct SourcesState {
-    /// The tools that were added, by the position of their source.
+    /// The tools that were added, by the position of their source in [`ToolSources::sources`].
     added_tools: HashMap<usize, Vec<Arc<dyn Tool>>>,
-    /// Whether the search shows the tools.
-    is_searching: bool,
+    /// Whether the fallback search is used.
+    is_search_active: bool,
 }
 
 impl ToolSources {
@@ -43,45 +45,51 @@ impl ToolSources {
     pub fn new(sources: impl IntoIterator<Item = Arc<dyn ToolSource>>) -> Self {
         Self {
             sources: sources.into_iter().collect(),
-            search: None,
+            fallback_search: None,
             state: Mutex::default(),
         }
     }
 
-    /// Shows only the tools that a search finds if the conversation would have more than `tools_max` tools. The
-    /// decision is final when the search is used or a source has returned its tools. The search must cover the sources.
+    /// Shows only the tools that a search finds if the conversation would have more than `tools_max` tools. This is decided
+    /// at the beginning of each turn, until the search is used or a source has returned its tools. The search must cover
+    /// the sources.
     #[must_use]
     pub fn or_search(mut self, tools_max: usize, search: ToolSearch) -> Self {
-        self.search = Some(FallbackSearch {
+        self.fallback_search = Some(FallbackSearch {
             tools_max,
             strategy: search,
         });
         self
     }
 
-    /// Returns the changes after which the conversation has the current tools of the sources. `current` contains the
-    /// tools by the position of their source.
-    fn changes(&self, current: Vec<(usize, Vec<Arc<dyn Tool>>)>, tools: &ToolSet) -> Injection {
+    /// Returns the changes after which the conversation has the current tools of the sources. `current_tools` has the tools
+    /// of sources with the position of each source. The tools of other sources stay.
+    fn changes(&self, current_tools: Vec<(usize, Vec<Arc<dyn Tool>>)>, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
         let mut state = self.state();
-        for (position, source_tools) in current {
-            let earlier: HashMap<ToolId, Arc<dyn Tool>> = state
+        for (position, source_tools) in current_tools {
+            let earlier_tools: HashMap<ToolId, Arc<dyn Tool>> = state
                 .added_tools
                 .remove(&position)
                 .into_iter()
                 .flatten()
                 .map(|tool| (tool.definition().id.clone(), tool))
                 .collect();
-            let ids: Vec<_> = source_tools.iter().map(|tool| tool.definition().id.clone()).collect();
-            let is_new = |tool: &&Arc<dyn Tool>| {
+            let current_ids: Vec<_> = source_tools.iter().map(|tool| tool.definition().id.clone()).collect();
+            let is_new_or_changed = |tool: &&Arc<dyn Tool>| {
                 let id = &tool.definition().id;
-                let is_same = earlier
+                let is_unchanged = earlier_tools
                     .get(id)
                     .is_some_and(|earlier_tool| Arc::ptr_eq(earlier_tool, tool));
-                !is_same || tools.by_id(id).is_none()
+                !is_unchanged || tools.by_id(id).is_none()
             };
-            injection.add.extend(source_tools.iter().filter(is_new).cloned());
-            let mut removed_ids: Vec<_> = earlier.into_keys().filter(|id| !ids.contains(id)).collect();
+            injection
+                .add
+                .extend(source_tools.iter().filter(is_new_or_changed).cloned());
+            let mut removed_ids: Vec<_> = earlier_tools
+                .into_keys()
+                .filter(|id| !current_ids.contains(id))
+                .collect();
             removed_ids.sort();
             injection.remove.extend(removed_ids);
             state.added_tools.insert(position, source_tools);
@@ -89,9 +97,9 @@ impl ToolSources {
         injection
     }
 
-    /// Returns the tools of the sources that can be reached in time, by the position of their source.
+    /// Queries the sources. Returns the tools of the sources that respond in time, with the position of each source.
     async fn query(&self, context: &ToolContext) -> Vec<(usize, Vec<Arc<dyn Tool>>)> {
-        let query = |(position, source): (usize, &Arc<dyn ToolSource>)| {
+        let query_source = |(position, source): (usize, &Arc<dyn ToolSource>)| {
             let source = source.clone();
             async move {
                 let answer = tokio::time::timeout(SOURCE_WALL_MAX, source.tools(context)).await;
@@ -106,14 +114,14 @@ impl ToolSources {
                 None
             }
         };
-        let answers = join_all(self.sources.iter().enumerate().map(query)).await;
+        let answers = join_all(self.sources.iter().enumerate().map(query_source)).await;
         answers.into_iter().flatten().collect()
     }
 
-    /// Returns the search if it shows the tools.
+    /// Returns the fallback search if it is used.
     fn active_search(&self) -> Option<&ToolSearch> {
-        let search = self.search.as_ref()?;
-        self.state().is_searching.then_some(&search.strategy)
+        let search = self.fallback_search.as_ref()?;
+        self.state().is_search_active.then_some(&search.strategy)
     }
 
     fn state(&self) -> MutexGuard<'_, SourcesState> {
@@ -129,28 +137,30 @@ impl InjectionStrategy for ToolSources {
         }
         let view = context.view();
         let sources = self.sources.iter().enumerate();
-        let current = sources.filter_map(|(position, source)| Some((position, source.cached_tools(view.context())?)));
-        self.changes(current.collect(), view.tools())
+        let current_tools =
+            sources.filter_map(|(position, source)| Some((position, source.cached_tools(view.context())?)));
+        self.changes(current_tools.collect(), view.tools())
     }
 
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         if let Some(search) = self.active_search() {
             return search.begin_turn(turn).await;
         }
-        let current = self.query(turn.context()).await;
-        let is_first = self.state().added_tools.is_empty();
-        let count = turn.tools().iter().count() + current.iter().map(|(_, tools)| tools.len()).sum::<usize>();
+        let current_tools = self.query(turn.context()).await;
+        let has_earlier_tools = !self.state().added_tools.is_empty();
+        let source_tool_count: usize = current_tools.iter().map(|(_, tools)| tools.len()).sum();
+        let tool_count = turn.tools().iter().count() + source_tool_count;
         if let Some(search) = self
-            .search
+            .fallback_search
             .as_ref()
-            .filter(|search| is_first && count > search.tools_max)
+            .filter(|search| !has_earlier_tools && tool_count > search.tools_max)
         {
-            self.state().is_searching = true;
+            self.state().is_search_active = true;
             let mut injection = Injection::add(vec![search.strategy.tool()]);
             injection.merge(search.strategy.begin_turn(turn).await);
             return injection;
         }
-        self.changes(current, turn.tools())
+        self.changes(current_tools, turn.tools())
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
@@ -159,8 +169,8 @@ impl InjectionStrategy for ToolSources {
             let mut added_tools = state.added_tools.values().flatten();
             added_tools.find(|added| added.definition().id == *tool).cloned()
         };
-        // The fallback search is tried even if it is not active: that is decided later, when the first turn in this
-        // process begins.
-        added_tool.or_else(|| self.search.as_ref()?.strategy.restore(tool))
+        // Tools are restored before the first turn of this process, which decides whether the fallback search is used. The
+        // fallback search is therefore tried in any case.
+        added_tool.or_else(|| self.fallback_search.as_ref()?.strategy.restore(tool))
     }
 }

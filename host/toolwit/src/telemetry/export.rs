@@ -14,11 +14,11 @@ use toolwit_core::limits::CONNECT_WALL_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_http::{Encryption, client_builder, is_loopback};
 
-/// Maximum number of spans that wait to be sent. Further spans are dropped.
-const SPANS_MAX: usize = 2048;
+/// Maximum number of spans that are queued for sending. Further spans are dropped.
+const QUEUED_SPANS_MAX: usize = 2048;
 
 /// Maximum number of spans in a request.
-const BATCH_MAX: usize = 256;
+const BATCH_SPANS_MAX: usize = 256;
 
 /// Maximum time of a request.
 const REQUEST_WALL_MAX: Duration = Duration::from_secs(5);
@@ -29,40 +29,40 @@ pub struct OtlpOptions {
     endpoint: String,
     headers: Vec<(String, String)>,
     service_name: String,
-    /// Whether the content of answers, arguments and results is sent.
-    has_content: bool,
+    /// Whether the content of answers, arguments and results is sent too.
+    is_content_sent: bool,
 }
 
 impl OtlpOptions {
-    /// Creates options with the base URL of the collector, without `/v1/traces`.
+    /// Creates options with the base URL of the collector. The exporter appends `/v1/traces`.
     #[must_use]
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
             headers: Vec::new(),
             service_name: "toolwit".to_owned(),
-            has_content: false,
+            is_content_sent: false,
         }
     }
 
-    /// Adds a header to each request, such as the key of a service.
+    /// Adds a header to each request, such as an API key of the collector.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Sets the name of the service. The default is `toolwit`.
+    /// Sets the resource attribute `service.name` of the spans. The default is `toolwit`.
     #[must_use]
     pub fn with_service_name(mut self, name: impl Into<String>) -> Self {
         self.service_name = name.into();
         self
     }
 
-    /// Sends the content of answers, arguments and results too. By default it is not sent.
+    /// Also sends the content of answers, arguments and results. By default, this content is not sent.
     #[must_use]
     pub fn with_content(mut self) -> Self {
-        self.has_content = true;
+        self.is_content_sent = true;
         self
     }
 }
@@ -70,8 +70,8 @@ impl OtlpOptions {
 /// Creates a layer that collects spans, and the exporter that sends them.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] for an endpoint that is not a URL, headers that are not valid or would be sent to
-/// another machine over plain HTTP, or if TLS cannot be configured.
+/// [`ErrorKind::Configuration`] if the endpoint is not a URL, if a header is invalid, if headers would be sent to another
+/// machine over plain HTTP, or if TLS cannot be configured.
 pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error> {
     let export_error = |why: String| {
         let message = format!("telemetry cannot be exported: {why}");
@@ -82,7 +82,7 @@ pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error
         .map_err(|error| export_error(format!("the endpoint is not a URL: {error}")))?;
     if !options.headers.is_empty() && url.scheme() != "https" && !is_loopback(&url) {
         let host = url.host_str().unwrap_or_default();
-        let why = format!("its headers would be sent to `{host}` over plain HTTP, where others can read them");
+        let why = format!("the headers would be sent to `{host}` over plain HTTP, where others can read them");
         return Err(export_error(why).with_suggestion("use an `https` endpoint, or remove the headers"));
     }
     let mut headers = HeaderMap::new();
@@ -99,10 +99,10 @@ pub fn exporter(options: OtlpOptions) -> Result<(OtlpLayer, OtlpExporter), Error
         .timeout(REQUEST_WALL_MAX)
         .build()
         .map_err(|error| export_error(error.to_string()))?;
-    let (span_sender, span_receiver) = mpsc::channel(SPANS_MAX);
+    let (span_sender, span_receiver) = mpsc::channel(QUEUED_SPANS_MAX);
     let layer = OtlpLayer {
         span_sender,
-        has_content: options.has_content,
+        is_content_collected: options.is_content_sent,
     };
     let exporter = OtlpExporter {
         client,
@@ -121,10 +121,10 @@ pub struct OtlpExporter {
     span_receiver: mpsc::Receiver<Value>,
 }
 
-/// A running exporter. If it is dropped, the exporter ends after it has sent the collected spans.
-/// [`shutdown`](Self::shutdown) waits for that, for at most five seconds.
+/// A running exporter. Dropping the value stops the exporter in the background, after it has sent the collected spans.
+/// [`shutdown`](Self::shutdown) waits until the exporter has stopped, for at most five seconds.
 pub struct RunningExporter {
-    stop: DropGuard,
+    stop_guard: DropGuard,
     task: JoinHandle<()>,
 }
 
@@ -135,7 +135,7 @@ impl OtlpExporter {
         let stop = CancellationToken::new();
         let task = tokio::spawn(self.run(stop.clone()));
         RunningExporter {
-            stop: stop.drop_guard(),
+            stop_guard: stop.drop_guard(),
             task,
         }
     }
@@ -146,8 +146,8 @@ impl OtlpExporter {
         loop {
             let received_count = tokio::select! {
                 biased;
-                count = self.span_receiver.recv_many(&mut batch, BATCH_MAX) => count,
-                // Reached only after all collected spans were received.
+                count = self.span_receiver.recv_many(&mut batch, BATCH_SPANS_MAX) => count,
+                // `biased` polls the receiver first, so this branch runs only if no collected span is left.
                 () = stop.cancelled() => 0,
             };
             if received_count == 0 {
@@ -172,9 +172,9 @@ impl OtlpExporter {
 }
 
 impl RunningExporter {
-    /// Ends the exporter, and waits until the collected spans are sent, for at most five seconds.
+    /// Stops the exporter, and waits until it has sent the collected spans, for at most five seconds.
     pub async fn shutdown(self) {
-        drop(self.stop);
+        drop(self.stop_guard);
         let _ = tokio::time::timeout(REQUEST_WALL_MAX, self.task).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Telemetry: spans of runs, inferences and tool calls for an OpenTelemetry collector.
 //!
-//! The loop opens `tracing` spans with the names of OpenTelemetry's semantic conventions for generative AI:
-//! `invoke_agent`, `chat` and `execute_tool`. [`OtlpLayer`] collects them, and [`OtlpExporter`] sends them to a
+//! The agent loop opens `tracing` spans with the names of OpenTelemetry's semantic conventions for generative AI:
+//! `invoke_agent`, `chat` and `execute_tool`. [`OtlpLayer`] collects these spans, and [`OtlpExporter`] sends them to a
 //! collector as JSON over HTTP, so that no OpenTelemetry library is necessary. The content of answers, arguments and
 //! results is not sent unless [`OtlpOptions::with_content`] is set.
 //!

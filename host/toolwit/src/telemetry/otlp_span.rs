@@ -1,4 +1,4 @@
-//! Spans in the JSON encoding of OTLP.
+//! Spans in the JSON encoding of OTLP, the protocol of OpenTelemetry.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -12,19 +12,26 @@ use tracing::field::{Field, Visit};
 /// Maximum length of a text attribute, in characters. Longer texts are truncated.
 const TEXT_CHARS_MAX: usize = 32 << 10;
 
-/// The number of ids that were created.
+/// The span kind `INTERNAL` of OTLP.
+const SPAN_KIND_INTERNAL: u8 = 1;
+
+/// The span kind `CLIENT` of OTLP.
+const SPAN_KIND_CLIENT: u8 = 3;
+
+/// The status code `ERROR` of OTLP.
+const STATUS_CODE_ERROR: u8 = 2;
+
+/// The number of ids that this process has created.
 static ID_COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A span that has not ended.
 pub(super) struct OpenSpan {
-    /// The id of the trace.
-    pub(super) trace: String,
+    pub(super) trace_id: String,
     pub(super) id: String,
-    /// The id of the span around this one.
-    parent: Option<String>,
+    parent_id: Option<String>,
     name: String,
     /// The start, in nanoseconds since 1970 UTC.
-    start: u128,
+    start_nanos: u128,
     pub(super) attributes: Attributes,
 }
 
@@ -33,19 +40,19 @@ pub(super) struct OpenSpan {
 pub(super) struct Attributes(BTreeMap<&'static str, Value>);
 
 impl OpenSpan {
-    /// Opens a span. `parent` has the ids of the trace and of the span around the new one. Without a parent, the span
-    /// begins a trace.
+    /// Opens a span. `parent` has the trace id and the span id of the parent span. Without a parent, the new span begins a
+    /// new trace.
     pub(super) fn new(name: &str, parent: Option<(String, String)>, attributes: Attributes) -> Self {
-        let (trace, parent) = match parent {
-            Some((trace, parent)) => (trace, Some(parent)),
+        let (trace_id, parent_id) = match parent {
+            Some((trace_id, parent_id)) => (trace_id, Some(parent_id)),
             None => (format!("{}{}", new_id(), new_id()), None),
         };
         Self {
-            trace,
+            trace_id,
             id: new_id(),
-            parent,
+            parent_id,
             name: name.to_owned(),
-            start: unix_nanos(),
+            start_nanos: unix_nanos(),
             attributes,
         }
     }
@@ -59,28 +66,31 @@ impl OpenSpan {
         });
         let is_client = attributes.remove("otel.kind").is_some_and(|kind| kind == "client");
         let has_failed = attributes.contains_key("error.type");
-        let attributes: Vec<_> = attributes.iter().map(|(key, value)| attribute(key, value)).collect();
+        let attributes: Vec<_> = attributes
+            .iter()
+            .map(|(key, value)| encode_attribute(key, value))
+            .collect();
         let mut span = json!({
-            "traceId": self.trace,
+            "traceId": self.trace_id,
             "spanId": self.id,
             "name": name.unwrap_or(self.name),
-            "kind": if is_client { 3 } else { 1 },
-            "startTimeUnixNano": self.start.to_string(),
+            "kind": if is_client { SPAN_KIND_CLIENT } else { SPAN_KIND_INTERNAL },
+            "startTimeUnixNano": self.start_nanos.to_string(),
             "endTimeUnixNano": unix_nanos().to_string(),
             "attributes": attributes,
-            "status": if has_failed { json!({"code": 2}) } else { json!({}) },
+            "status": if has_failed { json!({"code": STATUS_CODE_ERROR}) } else { json!({}) },
         });
-        if let Some(parent) = self.parent {
-            span["parentSpanId"] = parent.into();
+        if let Some(parent_id) = self.parent_id {
+            span["parentSpanId"] = parent_id.into();
         }
         span
     }
 }
 
 /// Returns an attribute in the JSON encoding of OTLP, in which integers are strings.
-fn attribute(key: &str, value: &Value) -> Value {
+fn encode_attribute(key: &str, value: &Value) -> Value {
     let encoded = match value {
-        // The conventions define this attribute as a list, but a field of `tracing` cannot be a list.
+        // The semantic conventions define this attribute as a list, but a field of `tracing` cannot be a list.
         Value::String(text) if key == "gen_ai.response.finish_reasons" => {
             json!({"arrayValue": {"values": [{"stringValue": text}]}})
         }
@@ -100,10 +110,11 @@ fn unix_nanos() -> u128 {
         .as_nanos()
 }
 
-/// Returns an id that is almost certainly unique. Ids are not secret.
+/// Returns a random id of 16 hexadecimal digits. A span id is one such id, a trace id consists of two. Ids need not be secret.
 fn new_id() -> String {
-    // The keys of a `RandomState` are random numbers from the operating system.
+    // The keys of a `RandomState` come from random numbers of the operating system, so the hash is random.
     let id = RandomState::new().hash_one(ID_COUNT.fetch_add(1, Ordering::Relaxed));
+    // In OTLP, an id of zero is invalid.
     format!("{:016x}", id.max(1))
 }
 
@@ -130,6 +141,7 @@ impl Visit for Attributes {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        // The message of an event is not an attribute.
         if field.name() == "message" {
             return;
         }

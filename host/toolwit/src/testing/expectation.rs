@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use toolwit_core::{ToolError, ToolResult};
 
-/// Maximum length of a value in the description of a mismatch, in characters.
+/// Maximum length of a value in the description of a mismatch, in characters. Longer values are truncated.
 const VALUE_CHARS_MAX: usize = 400;
 
 /// The expected outcome of a call.
@@ -17,13 +17,14 @@ pub enum Expectation {
     Result(Value),
     /// A result whose text contains this text.
     Contains(String),
-    /// An error of the tool or the host whose message or kind contains this text.
+    /// An error that contains this text: an error result of the tool whose content contains the text, or an error of the
+    /// host whose kind or message does.
     Error(String),
 }
 
 impl Expectation {
     /// Compares the outcome of a call with the expectation. Returns a description of the difference, or `None` if the
-    /// outcome matches.
+    /// outcome meets the expectation.
     pub(super) fn mismatch(&self, outcome: &Result<ToolResult, ToolError>) -> Option<String> {
         let (error, result) = match outcome {
             Ok(result) if result.is_error() => (Some(result.content()), None),
@@ -82,7 +83,7 @@ fn result_value(result: &ToolResult) -> Value {
     result.value.clone().unwrap_or_else(text)
 }
 
-/// Compares two values. Unlike `==`, an integer equals a float of the same value.
+/// Compares two JSON values. Unlike with `==`, an integer equals a float of the same value.
 fn is_same(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64() && (a.is_f64() || b.is_f64()),
@@ -107,7 +108,7 @@ mod tests {
         assert!(!is_same(&json!([4]), &json!([4, 4])));
         assert!(!is_same(&json!({"a": 1}), &json!({"a": 1, "b": 2})));
         assert!(!is_same(&json!("4"), &json!(4)));
-        // These differ, although both round to the same float.
+        // These integers differ, although both round to the same float.
         assert!(!is_same(
             &json!(9_007_199_254_740_993_u64),
             &json!(9_007_199_254_740_992_u64)

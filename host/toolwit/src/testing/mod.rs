@@ -25,13 +25,14 @@
 //! result = 0
 //! ```
 //!
-//! The calls of a case run in one conversation, so that the methods of an entity are tools of the next calls. Cases
-//! with the same grants share the values that the plugin stores. `grants` has the keys of a grant in
-//! a grants file; at the top of the file, it applies to the cases without `grants` of their own. A grant that reaches
-//! outside of the directory of the file needs the consent of the user.
+//! The calls of a case run in one conversation, so that the next calls can call the methods of a returned entity. Cases
+//! with the same grants share the values that the plugin stores.
+//!
+//! `grants` has the keys of a grant in a grants file. At the top of the file, it applies to the cases without `grants` of
+//! their own. A grant that reaches outside of the directory of the file needs the consent of the user.
 
 mod expectation;
-mod outside;
+mod outside_grants;
 mod run;
 mod suite;
 

@@ -13,9 +13,10 @@ use toolwit_core::{Error, ToolContext};
 pub struct CaseOutcome {
     /// The name of the case.
     pub name: String,
-    /// The reason why the case failed: the tool that was called, and how the outcome differs. `None` if it passed.
+    /// The reason why the case failed, with the called tool. `None` if the case passed.
     pub failure: Option<String>,
-    /// The duration of the calls. It does not include compilation if an earlier case had the same grants.
+    /// The duration of the calls. It includes the compilation of the plugin, unless an earlier case with the same grants has
+    /// compiled it.
     pub wall: Duration,
 }
 
@@ -37,10 +38,10 @@ pub struct CaseOutcome {
 /// # }
 /// ```
 pub struct CaseRunner<F> {
-    builder: F,
+    new_builder: F,
     context: ToolContext,
     are_outside_grants_allowed: bool,
-    /// A host for each set of grants, by the text of the grants.
+    /// A host for each set of grants, by [`TestCase::grants_text`].
     hosts: HashMap<String, Toolwit>,
 }
 
@@ -48,11 +49,11 @@ impl<F> CaseRunner<F>
 where
     F: Fn() -> Result<ToolwitBuilder, Error>,
 {
-    /// Creates a runner. `builder` returns the builder of a host without grants that has the plugin; `context` is the
+    /// Creates a runner. `new_builder` returns a builder of a host that has the plugin and no grants. `context` is the
     /// context of each call.
-    pub fn new(builder: F, context: ToolContext) -> Self {
+    pub fn new(new_builder: F, context: ToolContext) -> Self {
         Self {
-            builder,
+            new_builder,
             context,
             are_outside_grants_allowed: false,
             hosts: HashMap::new(),
@@ -67,11 +68,11 @@ where
         self
     }
 
-    /// Runs a case in a new conversation. The case ends at the first call whose outcome differs from the expectation.
+    /// Runs a case in a new conversation. The case ends at the first call whose outcome does not meet its expectation.
     ///
     /// # Errors
-    /// If the host cannot be built, for example because of invalid grants, and for a grant that reaches outside of the
-    /// directory of the file unless that is allowed.
+    /// - if the host cannot be built, for example because of invalid grants
+    /// - if a grant reaches outside of the directory of the file, unless [`CaseRunner::allow_outside_grants`] was called
     pub async fn run(&mut self, case: &TestCase) -> Result<CaseOutcome, Error> {
         let host = self.host_for(case).await?;
         let start = Instant::now();
@@ -83,19 +84,19 @@ where
         })
     }
 
-    /// Returns the host with the grants of a case.
+    /// Returns the host with the grants of a case. Builds the host for the first case with these grants.
     async fn host_for(&mut self, case: &TestCase) -> Result<Toolwit, Error> {
         if let Some(host) = self.hosts.get(&case.grants_text) {
             return Ok(host.clone());
         }
-        // Checked for each host, because a plugin that can write to the directory could have created a link there in an
-        // earlier case.
+        // The grants are checked again for each host. In an earlier case, a plugin that can write to the directory of the
+        // file could have put a link in the place of a directory that this case grants.
         if !self.are_outside_grants_allowed {
             case.require_grants_inside().map_err(|error| {
                 error.with_suggestion("remove them, or allow them with `CaseRunner::allow_outside_grants`")
             })?;
         }
-        let mut builder = (self.builder)()?;
+        let mut builder = (self.new_builder)()?;
         for grant in &case.grants {
             builder = builder.grant(grant.clone());
         }
@@ -104,12 +105,13 @@ where
         Ok(host)
     }
 
-    /// Runs the calls of a case until one fails. Returns the reason of the failure, or `None` if the case passed.
+    /// Runs the calls of a case until one of them does not meet its expectation. Returns the reason of the failure, or
+    /// `None` if the case passed.
     async fn run_calls(&self, host: &Toolwit, case: &TestCase) -> Option<String> {
         let mut session = host.call_session(self.context.clone());
-        let is_single = case.calls.len() == 1;
+        let has_single_call = case.calls.len() == 1;
         for (index, call) in case.calls.iter().enumerate() {
-            let call_label = if is_single {
+            let call_label = if has_single_call {
                 format!("`{}`", call.tool)
             } else {
                 format!("call {}, `{}`", index + 1, call.tool)

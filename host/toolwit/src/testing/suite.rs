@@ -26,11 +26,11 @@ pub struct TestSuite {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TestCase {
-    /// The name: the claim that the case checks.
+    /// The name. It states the behaviour that the case checks.
     pub name: String,
     /// The grants of the plugin.
     pub grants: Vec<NewGrant>,
-    /// The text of the grants. Cases with the same text have the same grants.
+    /// The grants as the text of a grants file, or an empty text. Cases with the same text have the same grants.
     pub(super) grants_text: String,
     /// The directory of the file with the case.
     pub(super) directory: PathBuf,
@@ -50,6 +50,7 @@ pub struct TestCall {
     pub expectation: Expectation,
 }
 
+/// The content of a `tests.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuiteFormat {
@@ -59,7 +60,8 @@ struct SuiteFormat {
     test: Vec<CaseFormat>,
 }
 
-// No `#[serde(flatten)]`: a flattened struct accepts unknown keys.
+/// A table `[[test]]`. It repeats the fields of [`CallFormat`] instead of a field with `#[serde(flatten)]`, because a
+/// flattened struct accepts unknown keys.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseFormat {
@@ -75,6 +77,7 @@ struct CaseFormat {
     calls: Vec<CallFormat>,
 }
 
+/// A table `[[test.calls]]`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallFormat {
@@ -87,10 +90,10 @@ struct CallFormat {
 }
 
 impl TestSuite {
-    /// Reads the cases for the plugin with this name.
+    /// Reads a file of test cases. `plugin` is the name of the plugin to which the grants of the cases apply.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for a file that cannot be read, is not valid or has no case.
+    /// [`ErrorKind::Configuration`] if the file cannot be read, is invalid or has no case.
     pub fn read(path: &Path, plugin: &str) -> Result<Self, Error> {
         let invalid = |message: String| configuration_error(format!("`{}`: {message}", path.display()));
         let text = read_text_file(path, SUITE_BYTES_MAX).map_err(|error| {
@@ -100,15 +103,15 @@ impl TestSuite {
         Self::parse(&text, plugin, directory.unwrap_or(Path::new("."))).map_err(invalid)
     }
 
-    /// Parses the cases. A granted `host` that starts with `./` is relative to `directory`.
+    /// Parses a file of test cases. A granted directory whose `host` starts with `./` is relative to `directory`.
     fn parse(text: &str, plugin: &str, directory: &Path) -> Result<Self, String> {
-        let format: SuiteFormat = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        if format.test.is_empty() {
+        let suite: SuiteFormat = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        if suite.test.is_empty() {
             return Err("it has no `[[test]]`".to_owned());
         }
-        let cases = format.test.into_iter().enumerate().map(|(index, case)| {
+        let cases = suite.test.into_iter().enumerate().map(|(index, case)| {
             let name = case.name.clone().unwrap_or_else(|| format!("test {}", index + 1));
-            let grants = case.grants.clone().unwrap_or_else(|| format.grants.clone());
+            let grants = case.grants.clone().unwrap_or_else(|| suite.grants.clone());
             case.into_case(grants, plugin, directory)
                 .map(|case| TestCase {
                     name: name.clone(),
@@ -123,7 +126,7 @@ impl TestSuite {
 }
 
 impl CaseFormat {
-    /// Converts the case, with an empty name, which the caller sets. The error is the reason why the case is invalid.
+    /// Converts the case. Leaves its name empty; the caller sets the name. The error is the reason why the case is invalid.
     fn into_case(self, grants: toml::Table, plugin: &str, directory: &Path) -> Result<TestCase, String> {
         let calls = match (self.tool, self.calls.is_empty()) {
             (Some(tool), true) => vec![CallFormat {
@@ -166,15 +169,17 @@ impl CallFormat {
     }
 }
 
-/// Parses a table of grants as a grant of the plugin in a grants file. Returns the grant and the text of that file,
-/// both empty for an empty table.
+/// Converts a table `grants` to a grant of the plugin. Returns the grant and the text of a grants file with this grant. Both
+/// are empty if the table is empty.
 fn parse_grants(mut rules: toml::Table, plugin: &str, directory: &Path) -> Result<(Vec<NewGrant>, String), String> {
     if rules.is_empty() {
         return Ok((Vec::new(), String::new()));
     }
     for key in ["plugin", "any-version", "digest", "scope", "issued"] {
         if rules.contains_key(key) {
-            return Err(format!("`grants.{key}` cannot be set, the grant is of this plugin"));
+            return Err(format!(
+                "`grants.{key}` cannot be set: the grants of a test apply to every version of its plugin"
+            ));
         }
     }
     make_absolute(&mut rules, directory)?;
@@ -225,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_have_calls_grants_and_expectations() {
+    fn cases_are_parsed_with_their_calls_grants_and_expectations() {
         let suite = parse(
             r#"
             grants = { env = [{ name = "HOME" }] }

@@ -15,7 +15,7 @@ type TypePredicate = dyn Fn(&dyn ToolProvider) -> bool + Send + Sync;
 type ArtifactConversion = dyn Fn(&Artifact) -> Option<Arc<dyn ToolProvider>> + Send + Sync;
 type ObjectPredicate = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool + Send + Sync;
 
-/// Offers the methods of a type as one set of tools that act on the current object: the one that a result returned last.
+/// Offers the methods of a type as one set of tools that act on the current object: the object that a result returned last.
 ///
 /// The strategy is an alternative to [`EntityTools`](super::EntityTools), which adds tools for each object. Objects of a
 /// chained type do not get tools of their own. The tools of an added type are declared from the start and are locked until a
@@ -30,12 +30,13 @@ type ObjectPredicate = dyn Fn(&dyn ToolProvider, &ConversationView<'_>) -> bool 
 pub struct Chaining {
     types: Vec<ChainedType>,
     /// Whether objects of all other types are chained too.
-    has_any_type: bool,
+    chains_any_type: bool,
 }
 
 /// A type whose objects are chained.
 #[derive(Clone)]
 struct ChainedType {
+    /// Name of the type, as used in tool names.
     prefix: String,
     /// Returns whether an object is of the type.
     matches: Arc<TypePredicate>,
@@ -43,6 +44,7 @@ struct ChainedType {
     accepts: Arc<ObjectPredicate>,
     /// Returns the live object of an artifact as an entity, or `None` if the artifact has no object of the type.
     entity_of_artifact: Arc<ArtifactConversion>,
+    /// Definitions of the methods of the type.
     methods: Vec<ToolDefinition>,
 }
 
@@ -80,8 +82,8 @@ impl Chaining {
         self
     }
 
-    /// Adds the type of the entities with a namespace and a prefix, such as a resource of a plugin, with the methods of the
-    /// type.
+    /// Adds the type with this namespace and this prefix, such as a resource of a plugin. `methods` are the definitions of the
+    /// methods of the type.
     #[must_use]
     pub fn with_namespace(
         mut self,
@@ -100,11 +102,11 @@ impl Chaining {
         self
     }
 
-    /// Chains objects of all types. If a result holds exactly one object with methods whose type was not added, the tools of
-    /// this object replace those of the previous such object. Objects of added types do not count.
+    /// Chains the objects of all types that were not added, too. They share one current object: if a result holds exactly one
+    /// object with methods whose type was not added, the tools of this object replace those of the previous current object.
     #[must_use]
     pub fn with_any_type(mut self) -> Self {
-        self.has_any_type = true;
+        self.chains_any_type = true;
         self
     }
 
@@ -112,23 +114,24 @@ impl Chaining {
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.types.extend(other.types);
-        self.has_any_type |= other.has_any_type;
+        self.chains_any_type |= other.chains_any_type;
         self
     }
 
     /// Returns whether the strategy chains no type.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.types.is_empty() && !self.has_any_type
+        self.types.is_empty() && !self.chains_any_type
     }
 
-    /// Returns the tools that are declared from the start. The conversation must have them.
+    /// Returns the tools of the added types, which are declared from the start. The conversation must have them.
     #[must_use]
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let tools = self.types.iter().flat_map(|chained| {
-            let without_object =
-                |method: &ToolDefinition| Arc::new(MethodWithoutObject::new(method, &chained.prefix)) as Arc<dyn Tool>;
-            chained.methods.iter().map(without_object)
+        let tools = self.types.iter().flat_map(|chained_type| {
+            let without_object = |method: &ToolDefinition| {
+                Arc::new(MethodWithoutObject::new(method, &chained_type.prefix)) as Arc<dyn Tool>
+            };
+            chained_type.methods.iter().map(without_object)
         });
         tools.collect()
     }
@@ -138,29 +141,29 @@ impl InjectionStrategy for Chaining {
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let mut injection = Injection::none();
         let result = &context.call().result;
-        for chained in &self.types {
-            let Some(provider) = chained.single_object(result) else {
+        for chained_type in &self.types {
+            let Some(provider) = chained_type.single_object(result) else {
                 continue;
             };
-            if (chained.accepts)(provider.as_ref(), context) {
-                bind(&mut injection, provider.as_ref(), context);
+            if (chained_type.accepts)(provider.as_ref(), context) {
+                make_current(&mut injection, provider.as_ref(), context);
             }
         }
-        if self.has_any_type {
+        if self.chains_any_type {
             let other_objects = result
                 .providers
                 .iter()
                 .filter(|provider| !self.has_type_of(provider.as_ref()));
             let mut with_methods = other_objects.filter(|provider| !provider.tools().is_empty());
             if let (Some(provider), None) = (with_methods.next(), with_methods.next()) {
-                self.replace_current(&mut injection, provider.as_ref(), context);
+                self.make_current_of_other_types(&mut injection, provider.as_ref(), context);
             }
         }
         injection
     }
 
     fn claims(&self, provider: &dyn ToolProvider) -> bool {
-        self.has_any_type || self.has_type_of(provider)
+        self.chains_any_type || self.has_type_of(provider)
     }
 
     fn gate(&self, tool: &NamedTool, _view: &ConversationView<'_>) -> CallGate {
@@ -175,8 +178,8 @@ impl InjectionStrategy for Chaining {
 }
 
 impl ChainedType {
-    /// Returns the only object of the type in a result: the only entity, or without entities the only artifact with a live
-    /// object. Returns `None` if the result has no object of the type, or several.
+    /// Returns the only object of the type in a result: the only entity or, if the result has no entity of the type, the live
+    /// object of the only artifact of the type. Returns `None` if the result has no object of the type, or several.
     fn single_object(&self, result: &ToolResult) -> Option<Arc<dyn ToolProvider>> {
         let entities = result
             .providers
@@ -194,20 +197,26 @@ impl ChainedType {
 impl Chaining {
     /// Returns whether the type of an object was added.
     fn has_type_of(&self, provider: &dyn ToolProvider) -> bool {
-        self.types.iter().any(|chained| (chained.matches)(provider))
+        self.types.iter().any(|chained_type| (chained_type.matches)(provider))
     }
 
-    /// Makes an object the current one of all types that were not added. Removes the tools of the previous such object.
-    fn replace_current(&self, injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
-        bind(injection, provider, context);
+    /// Makes an object of a type that was not added the current object of all such types. Removes the tools of the previous
+    /// current object of these types.
+    fn make_current_of_other_types(
+        &self,
+        injection: &mut Injection,
+        provider: &dyn ToolProvider,
+        context: &InjectionContext<'_>,
+    ) {
+        make_current(injection, provider, context);
         let stays = |tool: &&NamedTool| {
             let id = &tool.definition.id;
-            let is_declared = self
+            let is_of_added_type = self
                 .types
                 .iter()
-                .flat_map(|chained| &chained.methods)
+                .flat_map(|chained_type| &chained_type.methods)
                 .any(|method| current_method_id(&method.id) == *id);
-            is_declared || injection.add.iter().any(|added| added.definition().id == *id)
+            is_of_added_type || injection.add.iter().any(|added| added.definition().id == *id)
         };
         let current_methods = context
             .tools()
@@ -221,8 +230,8 @@ impl Chaining {
     }
 }
 
-/// Makes an object the current one of its type: adds its methods as methods of the current object, and records the object.
-fn bind(injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
+/// Makes an object the current object of its type: adds its methods as methods of the current object, and records the object.
+fn make_current(injection: &mut Injection, provider: &dyn ToolProvider, context: &InjectionContext<'_>) {
     let mut ids = Vec::new();
     let mut was_bound = false;
     for tool in provider.tools() {

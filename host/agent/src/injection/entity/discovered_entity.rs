@@ -28,7 +28,7 @@ impl EntityIdentity {
     }
 }
 
-/// The instance to which an entity's tools are bound after a result returned it.
+/// The instance to which the tools of an entity are bound after a result returned the entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntityBinding {
@@ -48,7 +48,7 @@ pub struct DiscoveredEntity {
     pub identity: Option<EntityIdentity>,
     /// Name of its type, as used in tool names.
     pub prefix: String,
-    /// Ids of its methods.
+    /// Ids of the tools that act on it: its own methods, or the shared methods of its group.
     pub tools: Vec<ToolId>,
     /// Nesting depth: 1 for an entity that a tool other than a method returned, 2 for one that a method of such an entity
     /// returned, and so on.
@@ -57,8 +57,8 @@ pub struct DiscoveredEntity {
     pub binding: EntityBinding,
     /// The instance to which its tools are bound when a result returns it again.
     pub rebinding: Rebinding,
-    /// The members to add to a group. For a group, these are its entities in the result. For an entity that is a member of a
-    /// group already, it is the entity. `None` for other entities.
+    /// The members that [`Entities::record`](super::Entities::record) adds to a group. For a group, these are its entities in
+    /// the result. For an entity that is already a member of a group, it is this entity. `None` for other entities.
     pub group_addition: Option<GroupAddition>,
     /// Namespace of its type.
     pub namespace: String,

@@ -15,7 +15,7 @@ struct EntityRecord {
 
 /// The entities of one conversation and their tools.
 ///
-/// The conversation owns this state and the loop updates it. Strategies only read it.
+/// The conversation owns the entities, and the loop updates them. Strategies only read them.
 #[derive(Clone, Debug, Default)]
 pub struct Entities {
     /// The entities that have an id and their own tools, by identity.
@@ -33,7 +33,8 @@ pub struct Entities {
 }
 
 impl Entities {
-    /// Records an entity or a group that a result returned, and adds the members of the discovery to their group.
+    /// Records an entity or a group that a result returned, and adds the members of its
+    /// [`group_addition`](DiscoveredEntity::group_addition) to their group.
     pub fn record(&mut self, discovery: &DiscoveredEntity) {
         for tool in &discovery.tools {
             self.depths.entry(tool.clone()).or_insert(discovery.depth);
@@ -45,6 +46,7 @@ impl Entities {
             let entity_type = (discovery.namespace.clone(), discovery.prefix.clone());
             self.groups.insert(entity_type, addition.add_members());
             let has_own_tools = |identity: &EntityIdentity| self.by_identity.contains_key(identity);
+            // A group, and a member without its own tools, is only recorded in `groups`.
             if !discovery.identity.as_ref().is_some_and(has_own_tools) {
                 return;
             }
@@ -77,7 +79,7 @@ impl Entities {
         self.lost_tools.remove(tool);
     }
 
-    /// Returns whether a tool could not be restored when the conversation was resumed, and was not added again since. An
+    /// Returns whether a tool could not be restored when the conversation was resumed, and has not been added again since. An
     /// example is the method of an object in another process.
     #[must_use]
     pub fn is_lost(&self, tool: &ToolId) -> bool {
@@ -89,8 +91,8 @@ impl Entities {
         self.latest_methods.contains(method) || self.is_lost(method)
     }
 
-    /// Returns the ids of the entity's own tools, or `None` if it has none: no result returned it, or it only uses the tools of
-    /// its group.
+    /// Returns the ids of the entity's own tools. Returns `None` if no result returned the entity, or if it uses only the shared
+    /// methods of its group.
     #[must_use]
     pub fn own_tools_of(&self, identity: &EntityIdentity) -> Option<&[ToolId]> {
         self.by_identity.get(identity).map(|record| record.own_tools.as_slice())

@@ -1,4 +1,4 @@
-//! Groups: many entities of a type that share one set of tools.
+//! Groups: many entities of a type that share their methods.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,18 +15,18 @@ use toolwit_core::{
     ToolResult, ToolSet, decorator_chain, new_serial_group,
 };
 
-/// The entities of one type that share one set of tools.
+/// The entities of one type that share one set of tools: the shared methods of the group.
 ///
-/// The conversation's [`Entities`](super::Entities) hold the group; clones refer to the same group. The shared tools take the
+/// The conversation's [`Entities`](super::Entities) hold the group; clones refer to the same group. The shared methods take the
 /// id of a member as an argument and look the member up in each call. A later result can therefore add members without
-/// replacing the tools. A strategy never changes the group: it returns a [`GroupAddition`] with the members to add, and
+/// replacing these tools. A strategy never changes the group: it returns a [`GroupAddition`] with the members to add, and
 /// [`Entities::record`](super::Entities::record) adds them.
 #[derive(Clone)]
 pub struct EntityGroup {
     /// The members by id.
     members: Arc<RwLock<HashMap<String, Arc<dyn ToolProvider>>>>,
-    /// The [serial group](Tool::serial_group) of calls that do not select an existing member. It is used if the calls on one
-    /// member must not overlap.
+    /// The [serial group](Tool::serial_group) of the calls of shared methods that do not select an existing member. A shared
+    /// method uses it only if the method of the members has a serial group.
     serial_group: u64,
 }
 
@@ -68,7 +68,7 @@ impl EntityGroup {
         members.get(id).cloned()
     }
 
-    /// Returns the decorators of the tool that runs when the shared tool of a method is called for the member with this id.
+    /// Returns the decorators that a call of a shared method applies for the member with this id: those of the member's method.
     /// `method` is the id of the unbound method. The list is empty if the member does not exist or does not have the method.
     fn decorators_of(&self, id: &str, method: &ToolId) -> Vec<Arc<dyn Decorator>> {
         let tools = self.get(id).map(|member| member.tools()).unwrap_or_default();
@@ -77,7 +77,7 @@ impl EntityGroup {
         layers.filter_map(|layer| layer.decorator()).cloned().collect()
     }
 
-    /// Creates the shared tools of the group from the methods of one member. They take the id of a member as an argument.
+    /// Creates the shared methods of the group from the methods of one member. They take the id of a member as an argument.
     pub(in crate::injection) fn shared_methods(&self, member: &dyn ToolProvider) -> Vec<Arc<dyn Tool>> {
         let to_shared_method = |method: Arc<dyn Tool>| {
             let shared_method = SharedMethod::new(self.clone(), member.prefix(), &*method);
@@ -101,7 +101,7 @@ impl PartialEq for EntityGroup {
 
 impl Eq for EntityGroup {}
 
-/// A member of a group that also has its own tools. The shared tools of the group call its own tools.
+/// A member of a group that also has its own tools. The shared methods of the group call these tools.
 pub(in crate::injection) struct MemberWithOwnTools {
     entity: Arc<dyn ToolProvider>,
     own_tools: Vec<Arc<dyn Tool>>,
@@ -147,8 +147,8 @@ impl GroupAddition {
         Self { group, members }
     }
 
-    /// Returns the guards that the members' own tools have for a method, and that a call of the shared method would skip. The
-    /// caller attaches these guards to the shared method.
+    /// Compares the guards of the members' own tools for a method with the guards that a call of the shared method applies.
+    /// Returns the guards that the call would skip, so that the caller can attach them to the shared method.
     pub(crate) fn missing_guards(
         &self,
         method: &ToolId,
@@ -162,8 +162,8 @@ impl GroupAddition {
             let identity = EntityIdentity::new(member.namespace(), member.prefix(), id);
             let own_tool_ids = entities.own_tools_of(&identity).unwrap_or_default().iter();
             let own_method_ids = own_tool_ids.filter(|id| id.unbound() == method).cloned();
-            // A resume restores tools and their guards, but does not record entities. So the id under which the member's own
-            // method would have been restored is looked up too.
+            // A resume restores tools and their guards, but does not record entities. So the id that the member's own method
+            // has after a resume is looked up too.
             let mut guards: Vec<_> = own_method_ids
                 .chain([method.bound_to(&identity.id)])
                 .flat_map(|id| tools.guards(&id))
@@ -200,12 +200,12 @@ impl PartialEq for GroupAddition {
 
 impl Eq for GroupAddition {}
 
-/// Returns the id of the shared method of a group: the one that takes the id of a member as an argument.
+/// Returns the id under which a group shares a method.
 pub(crate) fn shared_method_id(method: &ToolId) -> ToolId {
     method.unbound().bound_by("any")
 }
 
-/// A method of the members of a group, as one tool: it takes the id of the member on which it acts as an argument.
+/// A method of the members of a group, as one tool. An argument selects the member on which a call acts.
 struct SharedMethod {
     definition: ToolDefinition,
     group: EntityGroup,
@@ -214,6 +214,7 @@ struct SharedMethod {
     id_parameter: String,
     /// Id of the method, not bound to an entity.
     unbound_id: ToolId,
+    /// The serial group of calls that do not select a member with the method.
     serial_group: Option<u64>,
 }
 
@@ -229,6 +230,7 @@ impl SharedMethod {
                 Some(Value::Object(properties)) => properties,
                 _ => Map::new(),
             };
+            // The method may have a parameter with this name.
             while properties.contains_key(&id_parameter) {
                 id_parameter.insert_str(0, "the_");
             }
@@ -272,7 +274,7 @@ impl Tool for SharedMethod {
     }
 
     /// Returns the serial group of the method that the call runs, so that calls on one object run in order, whether they use
-    /// the shared tool or a tool of the object.
+    /// the shared method or the object's own tool.
     fn serial_group_for(&self, arguments: &Arguments) -> Option<u64> {
         let id = arguments.get(&self.id_parameter).and_then(Value::as_str);
         match id.and_then(|id| self.method_of(id)) {

@@ -3,8 +3,8 @@
 use super::discovered_entity::DiscoveredEntity;
 use toolwit_core::{ToolProvider, ToolResult, ToolSet, name_available_tools};
 
-/// Writes the tool names of a result's entities into the result. The names of a group's tools are listed once, at its first
-/// member. Call this function after the tools were added to `tools`, which assigns the names.
+/// Writes the tool names of a result's entities into the result. The names of a group's shared methods are listed once, at the
+/// first member in the result. Call this function after the tools were added to `tools`, which assigns the names.
 pub fn write_entity_tool_names(result: &mut ToolResult, discovered: &[DiscoveredEntity], tools: &ToolSet) {
     let mut remaining_entities: Vec<_> = discovered.iter().collect();
     name_available_tools(result, |provider| {
@@ -23,7 +23,7 @@ pub fn write_entity_tool_names(result: &mut ToolResult, discovered: &[Discovered
     });
 }
 
-/// Returns whether this is the record of an object of the result, or of the group of which the object is a member.
+/// Returns whether `discovered` is the record of the object `provider`, or of a group for objects of its type.
 fn represents(discovered: &DiscoveredEntity, provider: &dyn ToolProvider) -> bool {
     let is_same_type = discovered.prefix == provider.prefix() && discovered.namespace == provider.namespace();
     is_same_type

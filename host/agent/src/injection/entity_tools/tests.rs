@@ -10,27 +10,27 @@ use toolwit_core::{Arguments, CallUsage, NativeTool, ToolContext, ToolDefinition
 
 /// An entity whose properties the test sets.
 #[derive(Clone)]
-struct Thing {
+struct TestEntity {
     prefix: &'static str,
     namespace: &'static str,
     id: Option<String>,
-    ids: Vec<ToolId>,
+    method_ids: Vec<ToolId>,
     rebinding: Rebinding,
     depth: u32,
 }
 
-fn thing(prefix: &'static str, id: &str) -> Thing {
-    Thing {
+fn entity(prefix: &'static str, id: &str) -> TestEntity {
+    TestEntity {
         prefix,
         namespace: "native",
         id: Some(id.to_owned()),
-        ids: vec![ToolId::native(&format!("{prefix}.get")).bound_to(id)],
+        method_ids: vec![ToolId::native(&format!("{prefix}.get")).bound_to(id)],
         rebinding: Rebinding::Keep,
         depth: 1,
     }
 }
 
-impl ToolProvider for Thing {
+impl ToolProvider for TestEntity {
     fn prefix(&self) -> &str {
         self.prefix
     }
@@ -40,7 +40,7 @@ impl ToolProvider for Thing {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.ids.iter().map(tool).collect()
+        self.method_ids.iter().map(tool).collect()
     }
 
     fn rebinding(&self) -> Rebinding {
@@ -69,14 +69,18 @@ struct TestConversation {
 }
 
 impl TestConversation {
-    fn return_entities(&mut self, things: impl IntoIterator<Item = Thing>) -> Injection {
-        self.return_entities_from(&ToolId::native("search"), things)
+    fn return_entities(&mut self, entities: impl IntoIterator<Item = TestEntity>) -> Injection {
+        self.return_entities_from(&ToolId::native("search"), entities)
     }
 
-    fn return_entities_from(&mut self, called_tool: &ToolId, things: impl IntoIterator<Item = Thing>) -> Injection {
+    fn return_entities_from(
+        &mut self,
+        called_tool: &ToolId,
+        entities: impl IntoIterator<Item = TestEntity>,
+    ) -> Injection {
         let mut result = ToolResult::text("");
-        for thing in things {
-            result = result.with_provider(Arc::new(thing));
+        for entity in entities {
+            result = result.with_provider(Arc::new(entity));
         }
         let name = ToolName::parse("search").unwrap();
         let call = CompletedCall::new("1", name, Arguments::new(), tool(called_tool), result);
@@ -99,7 +103,7 @@ fn bindings(injection: &Injection) -> Vec<EntityBinding> {
 // accept: 29
 #[test]
 fn each_entity_of_a_list_adds_its_tools() {
-    let injection = TestConversation::default().return_entities(["c-1", "c-2", "c-3"].map(|id| thing("customer", id)));
+    let injection = TestConversation::default().return_entities(["c-1", "c-2", "c-3"].map(|id| entity("customer", id)));
     assert_eq!(injection.add.len(), 3);
     assert_eq!(bindings(&injection), [EntityBinding::New; 3]);
 }
@@ -108,8 +112,8 @@ fn each_entity_of_a_list_adds_its_tools() {
 #[test]
 fn an_entity_that_is_returned_again_adds_no_tools() {
     let mut conversation = TestConversation::default();
-    conversation.return_entities([thing("customer", "c-1")]);
-    let second_injection = conversation.return_entities([thing("customer", "c-1"), thing("customer", "c-2")]);
+    conversation.return_entities([entity("customer", "c-1")]);
+    let second_injection = conversation.return_entities([entity("customer", "c-1"), entity("customer", "c-2")]);
     assert_eq!(bindings(&second_injection), [EntityBinding::Kept, EntityBinding::New]);
     assert_eq!(second_injection.add.len(), 1);
     assert_eq!(conversation.entities.len(), 2);
@@ -117,11 +121,11 @@ fn an_entity_that_is_returned_again_adds_no_tools() {
 
 // accept: 37
 #[test]
-fn a_type_with_latest_rebinding_is_bound_to_the_newest_instance() {
+fn an_entity_with_latest_rebinding_is_bound_to_its_newest_instance() {
     let mut conversation = TestConversation::default();
-    let quote = Thing {
+    let quote = TestEntity {
         rebinding: Rebinding::Latest,
-        ..thing("quote", "q-1")
+        ..entity("quote", "q-1")
     };
     conversation.return_entities([quote.clone()]);
     let second_injection = conversation.return_entities([quote]);
@@ -133,7 +137,7 @@ fn a_type_with_latest_rebinding_is_bound_to_the_newest_instance() {
 #[test]
 fn an_entity_that_occurs_twice_in_one_result_is_added_once() {
     let mut conversation = TestConversation::default();
-    let injection = conversation.return_entities([thing("customer", "c-1"), thing("customer", "c-1")]);
+    let injection = conversation.return_entities([entity("customer", "c-1"), entity("customer", "c-1")]);
     assert_eq!(bindings(&injection), [EntityBinding::New, EntityBinding::Kept]);
     assert_eq!(injection.add.len(), 1);
 }
@@ -142,10 +146,10 @@ fn an_entity_that_occurs_twice_in_one_result_is_added_once() {
 #[test]
 fn an_entity_keeps_its_tools_when_another_type_has_the_same_tool_ids() {
     let mut conversation = TestConversation::default();
-    let with_shared_ids = |namespace, prefix, id| Thing {
+    let with_shared_ids = |namespace, prefix, id| TestEntity {
         namespace,
-        ids: vec![ToolId::native("get")],
-        ..thing(prefix, id)
+        method_ids: vec![ToolId::native("get")],
+        ..entity(prefix, id)
     };
     conversation.return_entities([
         with_shared_ids("native", "customer", "1"),
@@ -164,14 +168,18 @@ fn an_entity_keeps_its_tools_when_another_type_has_the_same_tool_ids() {
 // accept: 31
 #[test]
 fn an_empty_or_overlong_id_is_rejected_with_the_reason() {
-    let long = "x".repeat(ENTITY_ID_BYTES_MAX + 1);
+    let overlong_id = "x".repeat(ENTITY_ID_BYTES_MAX + 1);
     let injection = TestConversation::default().return_entities([
-        thing("customer", ""),
-        thing("customer", &long),
-        thing("customer", "ok"),
+        entity("customer", ""),
+        entity("customer", &overlong_id),
+        entity("customer", "ok"),
     ]);
     assert_eq!(injection.add.len(), 1);
-    let reasons: Vec<_> = injection.rejected.iter().map(|r| r.reason.as_str()).collect();
+    let reasons: Vec<_> = injection
+        .rejected
+        .iter()
+        .map(|rejected| rejected.reason.as_str())
+        .collect();
     assert_eq!(reasons, ["its id is empty", "its id has 257 bytes; the limit is 256"]);
     assert_eq!(injection.rejected[0].prefix, "customer");
 }
@@ -179,9 +187,9 @@ fn an_empty_or_overlong_id_is_rejected_with_the_reason() {
 // accept: 31, accept: 48
 #[test]
 fn an_object_without_tools_and_a_result_without_objects_change_nothing() {
-    let without_methods = Thing {
-        ids: Vec::new(),
-        ..thing("note", "n-1")
+    let without_methods = TestEntity {
+        method_ids: Vec::new(),
+        ..entity("note", "n-1")
     };
     assert!(TestConversation::default().return_entities([without_methods]).is_none());
     assert!(TestConversation::default().return_entities([]).is_none());
@@ -190,10 +198,10 @@ fn an_object_without_tools_and_a_result_without_objects_change_nothing() {
 #[test]
 fn an_object_without_an_id_is_recognised_by_its_tools() {
     let mut conversation = TestConversation::default();
-    let without_id = |tool: &str| Thing {
+    let without_id = |tool: &str| TestEntity {
         id: None,
-        ids: vec![ToolId::native(tool)],
-        ..thing("cursor", "")
+        method_ids: vec![ToolId::native(tool)],
+        ..entity("cursor", "")
     };
     assert_eq!(
         bindings(&conversation.return_entities([without_id("cursor.next(#1)")])),
@@ -216,22 +224,22 @@ fn entities_deeper_than_the_limit_are_rejected() {
     let mut conversation = TestConversation::default();
     let mut called_tool = ToolId::native("search");
     for level in 1..=ENTITY_DEPTH_MAX {
-        let node = thing("node", &level.to_string());
+        let node = entity("node", &level.to_string());
         let injection = conversation.return_entities_from(&called_tool, [node.clone()]);
         assert_eq!(injection.discovered[0].depth, level);
-        called_tool = node.ids[0].clone();
+        called_tool = node.method_ids[0].clone();
     }
-    let injection = conversation.return_entities_from(&called_tool, [thing("node", "9"), thing("node", "1")]);
+    let injection = conversation.return_entities_from(&called_tool, [entity("node", "9"), entity("node", "1")]);
     assert_eq!(injection.rejected.len(), 1);
     assert!(injection.rejected[0].reason.contains("the limit is 8"), "{injection:?}");
     assert_eq!(
         bindings(&injection),
         [EntityBinding::Kept],
-        "a cycle back to an earlier entity is allowed"
+        "a method may return an earlier entity again"
     );
-    let deep_node = Thing {
+    let deep_node = TestEntity {
         depth: 9,
-        ..thing("node", "far")
+        ..entity("node", "far")
     };
     assert_eq!(conversation.return_entities([deep_node]).rejected.len(), 1);
 }
@@ -276,32 +284,33 @@ fn the_decorator_chain_of_a_call_ends_with_the_innermost_tool() {
 }
 
 /// Returns just enough native carts to form a group, with the ids `n-0`, `n-1` and so on.
-fn carts() -> Vec<Thing> {
+fn carts() -> Vec<TestEntity> {
     let numbers = 0..=ENTITIES_WITH_OWN_TOOLS_MAX;
-    numbers.map(|n| thing("cart", &format!("n-{n}"))).collect()
+    numbers.map(|n| entity("cart", &format!("n-{n}"))).collect()
 }
 
 /// Returns a cart of a plugin: an entity with the prefix of the native carts, and another namespace.
-fn plugin_cart(id: &str) -> Thing {
-    Thing {
+fn plugin_cart(id: &str) -> TestEntity {
+    TestEntity {
         namespace: "shop",
-        ids: vec![ToolId::plugin("shop", None, "cart.get").bound_to(id)],
-        ..thing("cart", id)
+        method_ids: vec![ToolId::plugin("shop", None, "cart.get").bound_to(id)],
+        ..entity("cart", id)
     }
 }
 
-/// Creates a result that returns `things` and has a value with one object for each of `ids`. Returns the list of tools that
-/// each of these objects has in the result, and the name of the first tool of each discovered entity or group.
-fn listed_tools(things: Vec<Thing>, ids: &[&str]) -> (Vec<Option<Value>>, Vec<String>) {
+/// Creates a result that returns `entities`, with one JSON object for each of `ids` as its value. Writes the names of the tools
+/// into the result. Returns the list `available_tools` of each JSON object, and the name of the first tool of each discovered
+/// entity or group.
+fn listed_tools(entities: Vec<TestEntity>, ids: &[&str]) -> (Vec<Option<Value>>, Vec<String>) {
     let mut conversation = TestConversation::default();
-    let discovered = conversation.return_entities(things.clone()).discovered;
+    let discovered = conversation.return_entities(entities.clone()).discovered;
     let objects_in_value = ids
         .iter()
         .map(|id| json!({"type": "cart", "id": id, "available_tools": ["guess"]}));
     let result = ToolResult::value(objects_in_value.collect());
-    let mut result = things
+    let mut result = entities
         .into_iter()
-        .fold(result, |result, thing| result.with_provider(Arc::new(thing)));
+        .fold(result, |result, entity| result.with_provider(Arc::new(entity)));
     write_entity_tool_names(&mut result, &discovered, &conversation.tools);
     let objects: Vec<Value> = serde_json::from_str(&result.content()).unwrap();
     let lists = objects.iter().map(|object| object.get("available_tools").cloned());
@@ -322,32 +331,35 @@ fn a_result_lists_the_tools_of_the_namespace_of_each_entity() {
 
     let group_and_plugin_cart = carts().into_iter().chain([plugin_cart("n-0")]).collect();
     let (lists, names) = listed_tools(group_and_plugin_cart, &["n-0", "n-0"]);
-    let [of_plugin_cart, of_group] = names.as_slice() else {
+    let [plugin_cart_tool, group_tool] = names.as_slice() else {
         unreachable!("{names:?}")
     };
-    assert_eq!(lists, [Some(json!([of_group])), Some(json!([of_plugin_cart]))]);
+    assert_eq!(lists, [Some(json!([group_tool])), Some(json!([plugin_cart_tool]))]);
 }
 
 #[tokio::test]
-async fn a_tool_of_a_group_is_refused_for_a_member_without_the_method_and_for_an_unknown_id() {
-    let without_method = Thing {
-        ids: vec![ToolId::native("cart.empty").bound_to("other")],
-        ..thing("cart", "other")
+async fn a_shared_method_refuses_a_member_without_the_method_and_an_unknown_id() {
+    let without_method = TestEntity {
+        method_ids: vec![ToolId::native("cart.empty").bound_to("other")],
+        ..entity("cart", "other")
     };
     let members = carts().into_iter().chain([without_method]);
     let injection = TestConversation::default().return_entities(members);
-    let shared_tool = &injection.add[0];
+    let shared_method = &injection.add[0];
     let call = async |id: &str| {
         let arguments = json!({ "cart_id": id }).as_object().cloned().unwrap();
-        let outcome = shared_tool.call(arguments, &ToolContext::new()).await;
-        outcome.map(drop).map_err(|error| error.report().message.clone())
+        let result = shared_method.call(arguments, &ToolContext::new()).await;
+        result.map(drop).map_err(|error| error.report().message.clone())
     };
     assert_eq!(call("n-1").await, Ok(()));
-    let refused = call("other").await.unwrap_err();
+    let without_method_error = call("other").await.unwrap_err();
     assert_eq!(
-        refused,
+        without_method_error,
         "/cart_id: the `cart` with the id `other` does not have this method"
     );
-    let unknown = call("nobody").await.unwrap_err();
-    assert_eq!(unknown, "/cart_id: the `cart` with the id `nobody` does not exist");
+    let unknown_id_error = call("nobody").await.unwrap_err();
+    assert_eq!(
+        unknown_id_error,
+        "/cart_id: the `cart` with the id `nobody` does not exist"
+    );
 }

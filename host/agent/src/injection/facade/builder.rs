@@ -29,6 +29,7 @@ pub struct FacadeBuilder {
     /// Alternatives to `name`, most preferred first.
     fallback_names: Vec<String>,
     description: String,
+    /// Category of the facade itself, for an outer facade.
     own_category: Option<String>,
     /// Each tool with its categories.
     tools: Vec<(Arc<dyn Tool>, Vec<String>)>,
@@ -157,10 +158,11 @@ impl FacadeBuilder {
     }
 
     /// Sets the schema of the facade's arguments, and a function that creates tools from these arguments and the context when
-    /// the facade is called. The function replaces an earlier one, also that of [`fetch_with`](Self::fetch_with).
+    /// the facade is called. The function replaces an earlier one, also one that [`fetch_with`](Self::fetch_with) set.
     ///
-    /// The arguments have passed the schema check. The tools of one call may share state. The function runs again for each
-    /// call and when a conversation is resumed, so it must return the same tools for the same arguments.
+    /// The function runs for each call, with arguments that match the schema. When a conversation is resumed, it runs again with
+    /// the recorded arguments, which are not checked again. It must return the same tools for the same arguments. The tools of
+    /// one call may share state.
     pub fn select_with<F>(mut self, schema: Value, select: F) -> Self
     where
         F: Fn(&Arguments, &ToolContext) -> Result<Vec<Arc<dyn Tool>>, ToolError> + Send + Sync + 'static,
@@ -273,24 +275,24 @@ impl FacadeBuilder {
 /// Groups tools by category, in the order in which the categories were added. A tool without a category is in each category. If
 /// there is such a tool, the category `all` has all tools.
 fn group_by_category(tools: &[(Arc<dyn Tool>, Vec<String>)]) -> IndexMap<String, Tools> {
-    let mut grouped: IndexMap<String, Tools> = IndexMap::new();
+    let mut tools_by_category: IndexMap<String, Tools> = IndexMap::new();
     for name in tools.iter().flat_map(|(_, categories)| categories) {
-        grouped.entry(name.clone()).or_default();
+        tools_by_category.entry(name.clone()).or_default();
     }
     for (tool, categories) in tools {
-        for (name, members) in &mut grouped {
+        for (name, members) in &mut tools_by_category {
             if categories.is_empty() || categories.contains(name) {
                 members.push(tool.clone());
             }
         }
     }
     if tools.iter().any(|(_, categories)| categories.is_empty()) {
-        grouped.insert(
+        tools_by_category.insert(
             ALL_CATEGORY.to_owned(),
             tools.iter().map(|(tool, _)| tool.clone()).collect(),
         );
     }
-    grouped
+    tools_by_category
 }
 
 fn category_schema<'c>(parameter: &str, categories: impl Iterator<Item = &'c String>) -> Value {

@@ -44,8 +44,8 @@ impl FacadeContents {
     /// Opens the facade. The result reveals the tools and lists their preferred names.
     pub(super) async fn open(&self, arguments: Arguments, context: ToolContext) -> Result<ToolResult, ToolError> {
         let revealed = match &self.rule {
-            RevealRule::Fetched(fetch) => self.with_fixed_tools(fetch(arguments, context).await?),
-            _ => self.open_now(&arguments, &context)?,
+            RevealRule::Fetched(fetch) => self.reveal_with_fixed_tools(fetch(arguments, context).await?),
+            _ => self.open_without_fetching(&arguments, &context)?,
         };
         if revealed.tools.is_empty() {
             let mut result = ToolResult::text(format!("`{}` has no tools at the moment", self.name));
@@ -65,26 +65,26 @@ impl FacadeContents {
     }
 
     /// Reveals the tools that do not have to be fetched.
-    fn open_now(&self, arguments: &Arguments, context: &ToolContext) -> Result<RevealedTools, ToolError> {
+    fn open_without_fetching(&self, arguments: &Arguments, context: &ToolContext) -> Result<RevealedTools, ToolError> {
         Ok(match &self.rule {
-            RevealRule::All => self.with_fixed_tools(Vec::new()),
+            RevealRule::All => self.reveal_with_fixed_tools(Vec::new()),
             RevealRule::ByCategory { parameter, categories } => {
                 let category = arguments.get(parameter).and_then(Value::as_str).unwrap_or_default();
-                // In a call, the schema check has already rejected unknown categories. The arguments of `reopen` are not
-                // checked, and an earlier process may have recorded them.
+                // In a call, the schema check has already rejected unknown categories. But `reopen` does not check its
+                // arguments, which an earlier process may have recorded for a facade with other categories.
                 let tools = categories.get(category).cloned().ok_or_else(|| {
                     let names: Vec<_> = categories.keys().map(|name| format!("`{name}`")).collect();
                     ToolError::invalid_arguments(format!("/{parameter}: must be one of {}", names.join(", ")))
                 })?;
                 self.reveal(tools)
             }
-            RevealRule::Selected(select) => self.with_fixed_tools(select(arguments, context)?),
-            RevealRule::Fetched(_) => self.with_fixed_tools(Vec::new()),
+            RevealRule::Selected(select) => self.reveal_with_fixed_tools(select(arguments, context)?),
+            RevealRule::Fetched(_) => self.reveal_with_fixed_tools(Vec::new()),
         })
     }
 
     /// Reveals the fixed tools and these additional tools.
-    fn with_fixed_tools(&self, additional: Tools) -> RevealedTools {
+    fn reveal_with_fixed_tools(&self, additional: Tools) -> RevealedTools {
         self.reveal(self.fixed_tools.iter().cloned().chain(additional).collect())
     }
 
@@ -108,7 +108,7 @@ impl ToolFacade for FacadeContents {
     fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools> {
         match &self.rule {
             RevealRule::Fetched(_) => None,
-            _ => self.open_now(arguments, context).ok(),
+            _ => self.open_without_fetching(arguments, context).ok(),
         }
     }
 }

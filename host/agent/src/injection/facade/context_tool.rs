@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use toolwit_core::Error;
 use toolwit_core::{EffectClass, NativeTool, Tool, ToolDefinition, ToolId, ToolName, ToolResult};
 
-/// A tool that a facade has revealed, under its assigned name.
-pub(in crate::injection) struct RevealedTool {
+/// The assigned name and the definition of a tool that a facade has revealed.
+pub(in crate::injection) struct ToolDescription {
     pub(in crate::injection) name: ToolName,
     pub(in crate::injection) definition: ToolDefinition,
 }
@@ -22,7 +22,7 @@ pub(in crate::injection) fn context_tool(
     id: ToolId,
     facade_name: &ToolName,
     facade_description: &str,
-    tools: &[RevealedTool],
+    tools: &[ToolDescription],
     usage_notes: Option<&str>,
 ) -> Result<Arc<dyn Tool>, Error> {
     let notes = usage_notes.map(|notes| format!(" {notes}")).unwrap_or_default();
@@ -40,7 +40,7 @@ pub(in crate::injection) fn context_tool(
     Ok(Arc::new(tool))
 }
 
-fn context_details(facade_description: &str, tools: &[RevealedTool], usage_notes: Option<&str>) -> Value {
+fn context_details(facade_description: &str, tools: &[ToolDescription], usage_notes: Option<&str>) -> Value {
     let tools: Vec<_> = tools
         .iter()
         .map(|tool| {

@@ -28,7 +28,7 @@ use toolwit_core::{
 /// At first, the model sees only the facade. A call of the facade injects its inner tools. The facade itself stays declared
 /// and unchanged, since a change of its declaration would invalidate the provider's prompt cache. A repeated call lists
 /// the inner tools. A call with other arguments adds tools, or rebinds them under the same names. The tool `<name>_context`
-/// is injected with the inner tools: it returns their definitions and the usage notes. Facades can be nested, up to
+/// is injected with the inner tools: it returns their definitions and the usage notes. Facades can be nested, up to a depth of
 /// [`FACADE_DEPTH_MAX`](toolwit_core::limits::FACADE_DEPTH_MAX).
 ///
 /// ```
@@ -49,6 +49,7 @@ use toolwit_core::{
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 pub struct Facade {
+    /// The tool that a call of the facade runs. It opens `contents`.
     opener: NativeTool,
     contents: Arc<FacadeContents>,
     /// The settings from which the facade was built, for [`with_tools`](Self::with_tools).
@@ -56,8 +57,8 @@ pub struct Facade {
 }
 
 impl Facade {
-    /// Adds inner tools, each in the category of its definition if that has one. Everything else stays: name, description,
-    /// categories, usage notes and options. Without tools, the facade is unchanged, and a warning is logged.
+    /// Adds inner tools, each in the category of its definition if that has one. All settings of the facade stay, such as its
+    /// name and its usage notes. Without tools, the facade is unchanged, and a warning is logged.
     ///
     /// # Errors
     /// As [`FacadeBuilder::build`].

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use toolwit_core::{AVAILABLE_TOOLS, ToolId, ToolResult, ToolSet};
 
-/// Writes the names of a facade's tools into its result. Call this function after the tools were added to `tools`,
-/// which assigns the names.
+/// Writes the names of the tools with the ids `listed_ids` into the result of a facade. Call this function after these tools were
+/// added to `tools`, which assigns the names.
 pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed_ids: &[ToolId], tools: &ToolSet) {
     if result.revealed_tools.is_none() {
         return;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::context_tool::{RevealedTool, context_tool};
+use super::context_tool::{ToolDescription, context_tool};
 use crate::injection::strategy::{CallGate, Injection, InjectionStrategy, WithheldTool};
 use crate::injection::view::{ConversationView, InjectionContext, TurnContext};
 use toolwit_core::limits::FACADE_DEPTH_MAX;
@@ -16,8 +16,8 @@ use toolwit_core::{
 /// Maximum number of tool names in the guidance of a tool that an exclusive facade locks.
 const NAMES_SHOWN_MAX: usize = 20;
 
-/// Injects the inner tools of a [`Facade`](super::Facade) when the facade is called. It works for any tool whose result has
-/// [`RevealedTools`](toolwit_core::RevealedTools).
+/// Injects the inner tools of a [`Facade`](super::Facade) when the facade is called. The strategy works for any tool whose result
+/// has [`RevealedTools`](toolwit_core::RevealedTools).
 ///
 /// The facade stays declared. Inner tools that are already present are not added again. Tools that were created for other
 /// arguments are rebound under the same names.
@@ -129,7 +129,7 @@ impl<'a> ExclusiveFacade<'a> {
         let children = self.view.lineage().children(&self.facade.definition.id);
         let mut fixed_tools = self.contents.fixed_tools().iter();
         children.iter().any(|id| tools.by_id(id).is_some())
-            || fixed_tools.any(|inner| find_same(inner, tools).is_some())
+            || fixed_tools.any(|inner| find_present(inner, tools).is_some())
     }
 
     /// Returns whether the facade reveals a tool, directly or through results of the tools that it reveals.
@@ -147,10 +147,10 @@ impl<'a> ExclusiveFacade<'a> {
 
     /// Returns the names of the first [`NAMES_SHOWN_MAX`] inner tools, for the model.
     fn tool_names(&self) -> String {
-        let mut inner = self.view.tools().iter().filter(|tool| self.contains(tool));
-        let shown = inner.by_ref().take(NAMES_SHOWN_MAX);
-        let mut names: Vec<_> = shown.map(|inner| format!("`{}`", inner.name)).collect();
-        if inner.next().is_some() {
+        let mut inner_tools = self.view.tools().iter().filter(|tool| self.contains(tool));
+        let shown_tools = inner_tools.by_ref().take(NAMES_SHOWN_MAX);
+        let mut names: Vec<_> = shown_tools.map(|tool| format!("`{}`", tool.name)).collect();
+        if inner_tools.next().is_some() {
             names.push("and more".to_owned());
         }
         names.join(", ")
@@ -173,7 +173,7 @@ impl<'a> FacadeOpening<'a> {
         let facade_id = call.tool.definition().id.clone();
         let previous_call = context.calls().last_success(&facade_id);
         Self {
-            is_repeated: previous_call.is_some_and(|(_, past)| past.arguments == call.arguments),
+            is_repeated: previous_call.is_some_and(|(_, previous)| previous.arguments == call.arguments),
             context,
             revealed,
             facade_id,
@@ -184,7 +184,7 @@ impl<'a> FacadeOpening<'a> {
     /// Returns the injection that adds the revealed tools and their context tool. If the facade is nested too deep, the
     /// injection only withholds it.
     fn into_injection(mut self) -> Injection {
-        if self.ancestors().count() >= FACADE_DEPTH_MAX {
+        if self.outer_facades().count() >= FACADE_DEPTH_MAX {
             let reason = format!("it is nested in {FACADE_DEPTH_MAX} facades, which is the limit");
             self.withhold(self.context.call().name.as_str().to_owned(), reason);
             return self.injection;
@@ -196,12 +196,12 @@ impl<'a> FacadeOpening<'a> {
         self.injection
     }
 
-    /// Lists an inner tool, and adds it. It is not added again if the same tool is present, or if a tool with its id is present
-    /// and the arguments of the facade did not change. A tool is withheld instead if it would be nested in itself, or if the
-    /// application removed it.
+    /// Lists an inner tool, and adds it to the conversation. The tool is not added again if it is present, or if a tool with its
+    /// id is present and the arguments of the facade did not change. A tool is withheld instead if it would be nested in itself,
+    /// or if the application removed it.
     fn reveal(&mut self, tool: &Arc<dyn Tool>) {
         let tools = self.context.tools();
-        if let Some(present) = find_same(tool, tools) {
+        if let Some(present) = find_present(tool, tools) {
             self.injection.listed.push(present.definition.id.clone());
             return;
         }
@@ -245,18 +245,18 @@ impl<'a> FacadeOpening<'a> {
         if self.injection.listed.is_empty() || (is_present && self.injection.add.is_empty()) {
             return;
         }
-        let described_tools = self.revealed_tools(&id);
+        let descriptions = self.tool_descriptions(&id);
         let call = self.context.call();
         let about = &call.tool.definition().description;
         let notes = self.revealed.usage_notes.as_deref();
-        match context_tool(id, &call.name, about, &described_tools, notes) {
+        match context_tool(id, &call.name, about, &descriptions, notes) {
             Ok(tool) => self.injection.add.push(tool),
             Err(error) => tracing::warn!(facade = %call.name, %error, "the context tool of a facade cannot be created"),
         }
     }
 
-    /// Returns the tools that the facade has revealed so far, except its context tool.
-    fn revealed_tools(&self, context_tool: &ToolId) -> Vec<RevealedTool> {
+    /// Describes the tools that the facade has revealed so far, except its context tool.
+    fn tool_descriptions(&self, context_tool: &ToolId) -> Vec<ToolDescription> {
         let tools = self.context.tools();
         let added = &self.injection.add;
         let added_ids: HashSet<_> = added.iter().map(|tool| &tool.definition().id).collect();
@@ -268,12 +268,14 @@ impl<'a> FacadeOpening<'a> {
             .iter()
             .chain(&self.injection.listed);
         let present_ids = revealed_ids.filter(|id| !added_ids.contains(id) && visited_ids.insert(id));
-        let present = present_ids.filter_map(|id| tools.by_id(id)).map(|tool| RevealedTool {
-            name: tool.name.clone(),
-            definition: ToolDefinition::clone(&tool.definition),
-        });
+        let present = present_ids
+            .filter_map(|id| tools.by_id(id))
+            .map(|tool| ToolDescription {
+                name: tool.name.clone(),
+                definition: ToolDefinition::clone(&tool.definition),
+            });
         let names = tools.names_after_adding(added).into_iter();
-        let added_tools = names.zip(added).map(|(name, tool)| RevealedTool {
+        let added_tools = names.zip(added).map(|(name, tool)| ToolDescription {
             name,
             definition: tool.definition().clone(),
         });
@@ -281,21 +283,21 @@ impl<'a> FacadeOpening<'a> {
     }
 
     /// Returns the facades in which this one is nested, nearest first.
-    fn ancestors(&self) -> impl Iterator<Item = &'a NamedTool> {
+    fn outer_facades(&self) -> impl Iterator<Item = &'a NamedTool> {
         let tools = self.context.tools();
         let ancestors = self.context.lineage().ancestors(&self.facade_id);
         let named = ancestors.filter_map(|id| tools.by_id(id));
         named.filter(|tool| tool.tool.facade().is_some())
     }
 
-    /// Returns whether an id is that of this facade, or of a facade in which this one is nested. The compared ids are
-    /// those of the [`innermost`] tools.
+    /// Returns whether an id is that of this facade, or of a facade in which this one is nested. The id must be that of an
+    /// [`innermost`] tool, and is compared with the ids of the innermost tools of these facades.
     fn is_within(&self, id: &ToolId) -> bool {
         let own_id = &innermost(&self.context.call().tool).definition().id;
         own_id == id
             || self
-                .ancestors()
-                .any(|ancestor| innermost(&ancestor.tool).definition().id == *id)
+                .outer_facades()
+                .any(|facade| innermost(&facade.tool).definition().id == *id)
     }
 
     fn withhold(&mut self, name: String, reason: String) {
@@ -308,19 +310,20 @@ fn innermost(tool: &Arc<dyn Tool>) -> &Arc<dyn Tool> {
     decorator_chain(tool).last().unwrap_or(tool)
 }
 
-/// Returns the tool of the set that is `tool`, or decorates it.
-fn find_same<'a>(tool: &Arc<dyn Tool>, tools: &'a ToolSet) -> Option<&'a NamedTool> {
+/// Returns the tool of the set that is `tool` or decorates it, or `None` if the set has no such tool.
+fn find_present<'a>(tool: &Arc<dyn Tool>, tools: &'a ToolSet) -> Option<&'a NamedTool> {
     let variants = tools.variants(&tool.definition().id);
     variants
         .filter_map(|id| tools.by_id(id))
-        .find(|variant| is_same(&variant.tool, tool))
+        .find(|variant| is_or_decorates(&variant.tool, tool))
 }
 
-/// Returns whether `tool` is `other`, or decorates it.
-fn is_same(tool: &Arc<dyn Tool>, other: &Arc<dyn Tool>) -> bool {
-    decorator_chain(tool).any(|layer| address(layer) == address(other))
+/// Returns whether `tool` is `inner`, or decorates it.
+fn is_or_decorates(tool: &Arc<dyn Tool>, inner: &Arc<dyn Tool>) -> bool {
+    decorator_chain(tool).any(|layer| address(layer) == address(inner))
 }
 
+/// Returns the address of a tool, which identifies the tool.
 fn address(tool: &Arc<dyn Tool>) -> *const () {
     Arc::as_ptr(tool).cast()
 }

@@ -7,15 +7,15 @@ use crate::injection::strategy::{CallGate, Injection, InjectionStrategy};
 use crate::injection::view::{ConversationView, InjectionContext};
 use toolwit_core::{Error, ErrorKind, NamedTool, Phase, SelectorMap, Tool, ToolSelector};
 
-/// Tools with a recommended order: a tool can be locked until a condition holds.
+/// Tools, each of which can be locked until a condition holds. Locks make the model call the tools in a sensible order.
 ///
 /// The tools of the playbook are declared from the start. A call of a locked tool does not run, and returns guidance on how to
 /// satisfy the condition. The playbook is stateless: before each call, the conditions are evaluated on the view of the
 /// conversation. Tools that are not in the playbook are not affected.
 ///
 /// A lock belongs to the identity of a tool: it also locks the tool behind a facade and under another name. The lock of a
-/// method applies to the method of all entities. The methods of entities that a locked tool returned are not locked
-/// themselves.
+/// method applies to this method of every entity. The lock of a tool does not apply to the methods of the entities that the
+/// tool returns.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,7 +37,7 @@ use toolwit_core::{Error, ErrorKind, NamedTool, Phase, SelectorMap, Tool, ToolSe
 pub struct Playbook {
     tools: Vec<Arc<dyn Tool>>,
     locks: SelectorMap<Unlock>,
-    /// The tools that the conversation must have.
+    /// The tools that the conversation must have, unless the selector is late.
     referenced_tools: Vec<ToolSelector>,
     /// The tools of the first lock whose condition has an empty [`Unlock::by_any`].
     tools_with_empty_condition: Option<ToolSelector>,

@@ -17,12 +17,13 @@ impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 
 /// A state machine over tools: each state has its tools, and a successful call can lead to another state.
 ///
-/// The tools that are added with their implementation are declared from the start. A call in the wrong state does not run. It returns the current state
-/// and the tools that can be called in it. The state is computed from the call log, so it is the same after a resume, in a
-/// replay and in a fork. Tools that are not in any state can be called in every state.
+/// The tools that [`tool`](StateMachineBuilder::tool) and [`global_tool`](StateMachineBuilder::global_tool) add are declared from
+/// the start. A call in the wrong state does not run. It returns the current state and the tools that can be called in it. The
+/// state is computed from the call log, so it is the same after a resume, in a replay and in a fork. A tool that was added to
+/// no state can be called in every state.
 ///
-/// Tools are matched by identity, so a tool keeps its states behind a facade and under another name. A method is in a state for all entities.
-/// The methods of entities that a tool of a state returned can be called in every state, unless they are in states themselves.
+/// Tools are matched by identity, so a tool keeps its states behind a facade and under another name. The states of a method
+/// apply to this method of every entity. The states of a tool do not apply to the methods of the entities that the tool returns.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -50,21 +51,23 @@ impl<S: Clone + PartialEq + Debug + Send + Sync + 'static> MachineState for S {}
 /// ```
 #[derive(Clone)]
 pub struct StateMachine<S> {
+    /// The state before the first call.
     initial: S,
-    /// Whether the application chose the initial state of this conversation.
-    is_state_chosen: bool,
-    /// The tools that were added with their implementation, which the conversation must have.
+    /// Whether [`with_initial_state`](Self::with_initial_state) replaced the initial state of the builder.
+    is_initial_replaced: bool,
+    /// The tools that [`StateMachineBuilder::tool`] and [`StateMachineBuilder::global_tool`] added.
     tools: Vec<Arc<dyn Tool>>,
+    /// The tools of all states.
     state_tools: Vec<StateTool<S>>,
     /// Positions in `state_tools`, by tool.
     positions: HashMap<ToolId, Vec<usize>>,
     /// The ids of the tools that can be called in every state.
     global_tools: HashSet<ToolId>,
-    /// The tools that the conversation must have.
+    /// The tools that the conversation must have, unless the selector is late.
     referenced_tools: Vec<ToolSelector>,
-    /// The last computed state, from which the next one is computed, so that not every call evaluates the full log. Clones
-    /// share this state.
-    last_reached: Arc<Mutex<Option<ReachedState<S>>>>,
+    /// The state that was computed last. The next computation continues from it, so that it does not evaluate the full call log.
+    /// Clones of the machine share it.
+    cached_state: Arc<Mutex<Option<CachedState<S>>>>,
 }
 
 /// A tool in a state.
@@ -76,11 +79,12 @@ struct StateTool<S> {
     next: Option<S>,
 }
 
-/// The state after a number of calls.
-struct ReachedState<S> {
+/// The state after the first calls of a log.
+struct CachedState<S> {
     state: S,
+    /// The number of these calls, at least 1.
     call_count: usize,
-    /// The stamp of the last of these calls.
+    /// The [stamp](CallLog::stamp) of the last of these calls. It identifies the log up to this call.
     stamp: u64,
 }
 
@@ -89,7 +93,7 @@ impl<S: MachineState> StateMachine<S> {
     pub fn builder() -> StateMachineBuilder<S> {
         StateMachineBuilder {
             initial: None,
-            state: None,
+            selected_state: None,
             tools: Vec::new(),
             state_tools: Vec::new(),
             global_tools: HashSet::new(),
@@ -99,12 +103,13 @@ impl<S: MachineState> StateMachine<S> {
     }
 
     /// Returns the machine with another initial state. A conversation that continues a history without its events needs
-    /// this setting: otherwise, the conversation cannot be built, because the machine would start in its first state again.
+    /// this setting: otherwise, the conversation cannot be built, because the machine would start in the initial state of the
+    /// builder again.
     #[must_use]
     pub fn with_initial_state(mut self, state: S) -> Self {
         self.initial = state;
-        self.last_reached = Arc::default();
-        self.is_state_chosen = true;
+        self.cached_state = Arc::default();
+        self.is_initial_replaced = true;
         self
     }
 
@@ -122,12 +127,12 @@ impl<S: MachineState> StateMachine<S> {
     /// Returns the state after these calls.
     #[must_use]
     pub fn state_after(&self, calls: &CallLog) -> S {
-        let mut last_reached = self.last_reached.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached = last_reached
+        let mut cached_state = self.cached_state.lock().unwrap_or_else(PoisonError::into_inner);
+        let usable_state = cached_state
             .take()
             .filter(|cached| calls.stamp(cached.call_count - 1) == Some(cached.stamp));
         let (mut state, cached_count) =
-            cached.map_or((self.initial.clone(), 0), |cached| (cached.state, cached.call_count));
+            usable_state.map_or((self.initial.clone(), 0), |cached| (cached.state, cached.call_count));
         for call in calls.all()[cached_count..].iter().filter(|call| !call.is_error) {
             let state_tool = self.state_tool_in(&state, &call.identities);
             if let Some(next) = state_tool.and_then(|state_tool| state_tool.next.clone()) {
@@ -135,10 +140,10 @@ impl<S: MachineState> StateMachine<S> {
             }
         }
         let count = calls.all().len();
-        *last_reached = count
+        *cached_state = count
             .checked_sub(1)
             .and_then(|last| calls.stamp(last))
-            .map(|stamp| ReachedState {
+            .map(|stamp| CachedState {
                 state: state.clone(),
                 call_count: count,
                 stamp,
@@ -146,13 +151,13 @@ impl<S: MachineState> StateMachine<S> {
         state
     }
 
-    /// Returns the entries of a tool, one for each of its states. `identities` are those of the tool.
+    /// Returns the entries of the tool with these identities in `state_tools`, one for each of its states.
     fn state_tools_of(&self, identities: &[ToolId]) -> impl Iterator<Item = &StateTool<S>> {
         let positions = identities.iter().filter_map(|id| self.positions.get(id)).flatten();
         positions.map(|&position| &self.state_tools[position])
     }
 
-    /// Returns the tool as a tool of a state, or `None` if the tool is not in the state. `identities` are those of the tool.
+    /// Returns the entry of the tool with these identities in a state, or `None` if the tool is not in the state.
     fn state_tool_in(&self, state: &S, identities: &[ToolId]) -> Option<&StateTool<S>> {
         self.state_tools_of(identities)
             .find(|state_tool| state_tool.state == *state)
@@ -177,7 +182,7 @@ impl<S: MachineState> StateMachine<S> {
             })
             .collect();
         let alternatives = if callable_names.is_empty() {
-            "no tool of the state machine belongs to this state".to_owned()
+            "the conversation has no tool of this state".to_owned()
         } else {
             format!("tools that can be called now: {}", callable_names.join(", "))
         };
@@ -200,7 +205,7 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
     }
 
     fn requires_events(&self) -> bool {
-        !self.is_state_chosen
+        !self.is_initial_replaced
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {
@@ -221,8 +226,8 @@ impl<S: MachineState> InjectionStrategy for StateMachine<S> {
 #[must_use = "call `build` to create the machine"]
 pub struct StateMachineBuilder<S> {
     initial: Option<S>,
-    /// The selected state, to which tools are added.
-    state: Option<S>,
+    /// The state to which tools are added.
+    selected_state: Option<S>,
     tools: Vec<Arc<dyn Tool>>,
     state_tools: Vec<StateTool<S>>,
     global_tools: HashSet<ToolId>,
@@ -240,7 +245,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
 
     /// Selects a state: the tools that follow are added to it.
     pub fn in_state(mut self, state: S) -> Self {
-        self.state = Some(state);
+        self.selected_state = Some(state);
         self
     }
 
@@ -252,12 +257,12 @@ impl<S: MachineState> StateMachineBuilder<S> {
     }
 
     /// Adds to the selected state a tool that the conversation gets in another way: from a plugin, behind a facade, or as a
-    /// method of entities. The tool must be given by its id. Building the conversation fails if the conversation does not
-    /// have the tool, unless the selector is [late](ToolSelector::later), as it should be for a method of entities.
+    /// method of entities. `tool` must contain an id, not a name. Building the conversation fails if the conversation does not
+    /// have the tool, unless the selector is [late](ToolSelector::later). Use a late selector for a method of entities.
     pub fn existing_tool(mut self, tool: impl Into<ToolSelector>) -> Self {
         let tool = tool.into();
         let id = tool.text().filter(|text| text.contains('#')).map(ToolId::from_text);
-        match (&self.state, id) {
+        match (&self.selected_state, id) {
             (Some(state), Some(id)) => {
                 self.state_tools.push(StateTool {
                     state: state.clone(),
@@ -266,7 +271,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
                 });
                 self.referenced_tools.push(tool);
             }
-            (None, _) => self.record_error(Self::misplaced_setter(
+            (None, _) => self.record_error(Self::misplaced_setter_error(
                 "a tool is added before `in_state` selects a state",
             )),
             (Some(_), None) => self.record_error(
@@ -281,7 +286,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
         self
     }
 
-    fn misplaced_setter(message: &str) -> Error {
+    fn misplaced_setter_error(message: &str) -> Error {
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(
             "call `in_state`, then `tool` for each of its tools, each optionally followed by `transitions_to`",
         )
@@ -295,7 +300,7 @@ impl<S: MachineState> StateMachineBuilder<S> {
     pub fn transitions_to(mut self, state: S) -> Self {
         match self.state_tools.last_mut() {
             Some(state_tool) => state_tool.next = Some(state),
-            None => self.record_error(Self::misplaced_setter("`transitions_to` is called before `tool`")),
+            None => self.record_error(Self::misplaced_setter_error("`transitions_to` is called before `tool`")),
         }
         self
     }
@@ -312,8 +317,8 @@ impl<S: MachineState> StateMachineBuilder<S> {
     /// Creates the machine.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the initial state is missing, if a tool is added before a state is selected or is not
-    /// given by its id, or if a transition is set before a tool is added.
+    /// [`ErrorKind::Configuration`] if the initial state is missing, if a tool is added before a state is selected or with a
+    /// name instead of an id, or if a transition is set before a tool is added.
     pub fn build(self) -> Result<StateMachine<S>, Error> {
         if let Some(error) = self.setter_error {
             return Err(error);
@@ -328,13 +333,13 @@ impl<S: MachineState> StateMachineBuilder<S> {
         }
         Ok(StateMachine {
             initial,
-            is_state_chosen: false,
+            is_initial_replaced: false,
             tools: self.tools,
             state_tools: self.state_tools,
             positions,
             global_tools: self.global_tools,
             referenced_tools: self.referenced_tools,
-            last_reached: Arc::default(),
+            cached_state: Arc::default(),
         })
     }
 }

@@ -10,7 +10,7 @@ type Predicate = dyn Fn(&ConversationView<'_>) -> bool + Send + Sync;
 /// A condition on a conversation that unlocks a tool.
 ///
 /// A condition refers to a tool by the name under which the model calls it, or by its id. An id refers to the tool also behind
-/// a facade and under another name. The id of a method, without an entity, refers to the method of all entities. Only
+/// a facade and under another name. The id of a method, without an entity, refers to this method of every entity. Only
 /// successful calls count. Building a conversation fails if a condition refers to a tool that the conversation does not have,
 /// unless the reference is [late](ToolSelector::later), for a tool that appears during the conversation.
 #[derive(Clone)]
@@ -27,7 +27,8 @@ enum Condition {
 }
 
 impl Unlock {
-    /// Holds once the tool has been called successfully. The selector of all tools stands for any tool.
+    /// Holds once the tool has been called successfully. With [`ToolSelector::all`], it holds once any tool has been called
+    /// successfully.
     #[must_use]
     pub fn by(tool: impl Into<ToolSelector>) -> Self {
         Self(Condition::Called(tool.into()))
@@ -181,8 +182,8 @@ impl Condition {
     }
 }
 
-/// Returns the name of a tool in the conversation, in backticks. If the conversation does not have the tool, returns the name
-/// or id by which it is given.
+/// Returns the name of the selected tool in the conversation, in backticks. If the conversation does not have the tool, returns
+/// the text of the selector. Returns `a tool` for the selector of all tools.
 fn name_of(tool: &ToolSelector, view: &ConversationView<'_>) -> String {
     let Some(text) = tool.text() else {
         return "a tool".to_owned();

@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn one_lock_suffices_and_the_first_guidance_wins() {
-        let locked = |why: &str| CallGate::Locked(why.to_owned());
+        let locked = |guidance: &str| CallGate::Locked(guidance.to_owned());
         assert_eq!(CallGate::Ungated.and(CallGate::Unlocked), CallGate::Unlocked);
         assert_eq!(CallGate::Unlocked.and(locked("a")).and(locked("b")), locked("a"));
         assert_eq!(CallGate::Ungated.and(CallGate::Ungated), CallGate::Ungated);

@@ -17,8 +17,8 @@ use toolwit_core::{Error, NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 /// fork. There are two exceptions: [`RegisteredTools`](crate::injection::RegisteredTools) follows a shared tool set that the
 /// application changes, and [`Unlock::by_blackboard`](crate::injection::Unlock::by_blackboard) depends on a blackboard.
 ///
-/// A strategy that follows another outside source of tools, such as a plugin directory, should read that source only in
-/// [`begin_turn`](Self::begin_turn), so that a turn sees one version of it.
+/// A strategy that follows another external source of tools, such as a plugin directory, should read this source only in
+/// [`begin_turn`](Self::begin_turn), so that the source does not change within a turn.
 ///
 /// A closure over the context is a strategy:
 ///
@@ -37,9 +37,8 @@ pub trait InjectionStrategy: Send + Sync {
     /// Returns the changes that follow from a completed call.
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection;
 
-    /// Returns the changes at the start of a turn with a user message, before its first inference, such as the tools that fit
-    /// the message. By default nothing changes. A [`ToolSession`](crate::ToolSession) calls the method for a turn without a
-    /// message.
+    /// Returns the changes at the start of a turn, before its first inference, such as tools that fit the user's message. By
+    /// default nothing changes. In a [`ToolSession`](crate::ToolSession), a turn has no message.
     ///
     /// The inference waits for the returned future, so that a strategy can load the tools that it adds. If the run is stopped
     /// in the meantime, the future is dropped and nothing changes.
@@ -53,14 +52,15 @@ pub trait InjectionStrategy: Send + Sync {
     }
 
     /// Returns instructions on how to use this strategy's tools. They are appended to the system prompt unless the
-    /// conversation sets its own guidance. By default nothing is appended.
+    /// conversation or an earlier strategy has guidance already. By default nothing is appended.
     fn guidance(&self) -> Option<&str> {
         None
     }
 
-    /// Creates a tool that this strategy can inject, from the id of the tool: above all a tool that it injected before a
-    /// conversation is resumed in another process. Returns `None` by default, or if the strategy cannot create the tool. A
-    /// strategy need not restore the tools that `evaluate` adds, since a resume evaluates the recorded calls again.
+    /// Creates a tool that this strategy can inject, from the id of the tool. The main use is a conversation that is resumed in
+    /// another process, for the tools that the strategy injected before. Returns `None` by default, or if the strategy cannot
+    /// create the tool. A strategy need not restore the tools that `evaluate` adds, since a resume evaluates the recorded calls
+    /// again.
     fn restore(&self, _tool: &ToolId) -> Option<Arc<dyn Tool>> {
         None
     }
@@ -73,14 +73,15 @@ pub trait InjectionStrategy: Send + Sync {
         false
     }
 
-    /// Returns whether this strategy claims an object of a result. Claimed objects are hidden from the strategies that claim no
-    /// object of the result. By default no object is claimed.
+    /// Returns whether this strategy claims an object of a result. A [`StrategyChain`](crate::injection::StrategyChain) hides
+    /// claimed objects from the strategies that claim no object of the result. By default no object is claimed.
     fn claims(&self, _provider: &dyn ToolProvider) -> bool {
         false
     }
 
-    /// Returns selectors of the tools to which the strategy refers. Building a conversation fails if it cannot have one of
-    /// these tools, unless the selector is [late](ToolSelector::is_late). By default the list is empty.
+    /// Returns selectors of the tools to which the strategy refers. Building a conversation fails if the conversation does not
+    /// have one of these tools and no strategy can restore it, unless the selector is [late](ToolSelector::is_late). By default
+    /// the list is empty.
     fn referenced_tools(&self) -> Vec<ToolSelector> {
         Vec::new()
     }
@@ -96,8 +97,8 @@ pub trait InjectionStrategy: Send + Sync {
 
     /// Decides whether a tool may be called now. By default a strategy gates no tool.
     ///
-    /// The loop checks the gate before each call. Calls of ungated tools run concurrently. A call of a gated tool waits for the
-    /// earlier calls of the response, and its gate is then checked again.
+    /// The loop checks the gate before each call. A call of an ungated tool can run concurrently with other calls. A call of a
+    /// gated tool waits for the earlier calls of the response, and its gate is then checked again.
     fn gate(&self, _tool: &NamedTool, _view: &ConversationView<'_>) -> CallGate {
         CallGate::Ungated
     }

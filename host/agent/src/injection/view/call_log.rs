@@ -69,6 +69,7 @@ pub struct CallLog {
     artifact_kinds: BTreeSet<String>,
     /// The positions of the calls whose arguments are stored, oldest first, each with the memory of the arguments in bytes.
     stored_arguments: VecDeque<(usize, u64)>,
+    /// The memory of all stored arguments, in bytes.
     stored_argument_bytes: u64,
 }
 
@@ -168,7 +169,7 @@ impl Extend<PastCall> for CallLog {
 mod tests {
     use super::*;
 
-    /// Returns a call of a tool. Its argument is a text whose length is a third of the limit.
+    /// Returns a call of a tool with one argument: a text whose length is a third of the limit on stored arguments.
     fn call(tool: &str, is_error: bool) -> PastCall {
         let text = "x".repeat(usize::try_from(LOGGED_ARGUMENTS_BYTES_MAX / 3).unwrap());
         let mut arguments = Arguments::new();
@@ -197,8 +198,8 @@ mod tests {
         log.extend([call("write", false), call("write", false)]);
         assert_eq!(positions_with_arguments(&log), [0, 7]);
         assert_eq!(log.all().len(), 8);
-        let (position, opened) = log.last_success(&ToolId::native("open")).unwrap();
-        assert_eq!((position, opened), (0, &call("open", false)));
+        let (position, open_call) = log.last_success(&ToolId::native("open")).unwrap();
+        assert_eq!((position, open_call), (0, &call("open", false)));
     }
 
     #[test]

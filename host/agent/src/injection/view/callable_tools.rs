@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use toolwit_core::{ToolContext, ToolSet};
 
-/// The callable tools of a conversation at the start of a call. The context of a call of a host tool, such as `search_tools`,
-/// has them.
+/// The callable tools of a conversation at the start of a call. The loop adds them to the context of each call of a host tool,
+/// such as `search_tools`.
 pub struct CallableTools(Arc<ToolSet>);
 
 impl CallableTools {
@@ -13,7 +13,7 @@ impl CallableTools {
         Self(tools)
     }
 
-    /// Returns the callable tools in the context of a call, or `None` if the call is not one of a host tool.
+    /// Returns the callable tools in the context of a call, or `None` if the called tool is not a host tool.
     #[must_use]
     pub fn of(context: &ToolContext) -> Option<&ToolSet> {
         context.extension::<Self>().map(|tools| &*tools.0)

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ancestors_are_ordered_nearest_first_and_end_in_a_cycle() {
+    fn ancestors_are_ordered_nearest_first_and_are_finite_in_a_cycle() {
         let id = ToolId::native;
         let mut lineage = Lineage::default();
         lineage.record(id("b"), id("a"));
@@ -53,6 +53,6 @@ mod tests {
         lineage.record(id("b"), id("x"));
         assert_eq!(lineage.ancestors(&id("c")).collect::<Vec<_>>(), [&id("b"), &id("a")]);
         lineage.record(id("a"), id("c"));
-        assert_eq!(lineage.ancestors(&id("c")).count(), 3, "a cycle ends too");
+        assert_eq!(lineage.ancestors(&id("c")).count(), 3, "the cycle is visited once");
     }
 }

@@ -31,7 +31,8 @@ impl<'a> TurnContext<'a> {
         self.view
     }
 
-    /// Returns the texts of the user's messages, latest first.
+    /// Returns the texts of the messages with the role of the user, latest first. A summary of earlier messages also has this
+    /// role.
     pub fn user_messages(&self) -> impl Iterator<Item = &'a str> {
         let history = self.view.history().iter().rev();
         history

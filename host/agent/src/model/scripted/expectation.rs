@@ -1,13 +1,13 @@
-//! Expectations of a script on the requests that the model receives.
+//! Conditions of a script on the requests that the model receives.
 
 use super::request_view::{RequestView, ToolResultView, quoted_list};
 use super::text_match::{TextMatch, name_flaw};
 
 /// The conditions on a request under which a turn is played. All of them must hold.
 ///
-/// An expectation that can never fail, or can never hold, is an error of the script, such as an empty expectation, an
-/// empty text to find, an invalid tool name, or a tool that is both expected and excluded. The error occurs when the
-/// script is parsed or, for a script that is built in code, when the turn would be played.
+/// An expectation that can never fail or can never hold is an error of the script. Examples are an empty expectation, the
+/// condition that a text contains the empty text, an invalid tool name, and a tool that is both expected and excluded. The
+/// error occurs when the script is parsed or, for a script that is built in Rust, when the turn would be played.
 ///
 /// ```
 /// use toolwit_agent::model::{Expectation, TextMatch};
@@ -66,8 +66,8 @@ impl Expectation {
         self
     }
 
-    /// Requires the results since the model's previous response to match, one by one in call order, without further
-    /// results.
+    /// Requires the results since the model's previous response to match: the first result the first text, and so on in call
+    /// order. The numbers of results and texts must be equal.
     #[must_use]
     pub fn results(mut self, texts: impl IntoIterator<Item = TextMatch>) -> Self {
         self.results = Some(texts.into_iter().collect());
@@ -84,8 +84,10 @@ impl Expectation {
         let list_flaw = lists
             .into_iter()
             .find_map(|(key, names)| names.and_then(|names| names_flaw(key, names)));
-        let contradiction =
-            || tools.and_then(|tools| tools.iter().find(|name| no_tools.is_some_and(|no| no.contains(name))));
+        let contradiction = || {
+            let is_excluded = |name: &&String| no_tools.is_some_and(|excluded| excluded.contains(name));
+            tools.and_then(|tools| tools.iter().find(is_excluded))
+        };
         let results = self.last_result.iter().chain(self.results.iter().flatten());
         list_flaw
             .or_else(|| contradiction().map(|name| format!("`{name}` is both in `tools` and in `no_tools`")))
@@ -144,7 +146,7 @@ fn check_results(expected: &[TextMatch], results: &[ToolResultView<'_>], failure
     }
 }
 
-/// Returns the reason why a list of tool names is invalid, or `None` if it is valid. `key` is its key in a scenario.
+/// Returns the reason why a list of tool names is invalid, or `None` if it is valid. `key` is the key of the list in a scenario.
 fn names_flaw(key: &str, names: &[String]) -> Option<String> {
     if names.is_empty() {
         return Some(format!("`{key}` is empty, so it can never fail"));

@@ -36,8 +36,8 @@ pub(super) fn follow<'v>(value: &'v Value, steps: &[String]) -> Result<&'v Value
                 .and_then(|index| items.get(index))
                 .ok_or_else(|| format!("there is no item `{step}` in an array of {}", items.len()))?,
             scalar => {
-                let (text, kind) = (excerpt(&scalar.to_string()), json_type(scalar));
-                return Err(format!("there is no `{step}` in {kind}: {text}"));
+                let (text, type_name) = (excerpt(&scalar.to_string()), json_type(scalar));
+                return Err(format!("there is no `{step}` in {type_name}: {text}"));
             }
         };
     }

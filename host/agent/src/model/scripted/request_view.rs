@@ -1,4 +1,4 @@
-//! The part of a request that expectations and references read.
+//! The parts of a request that the expectations and the references of a script read.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ const EXCERPT_CHARS_MAX: usize = 200;
 /// Maximum number of names that an error message lists.
 const NAMES_MAX: usize = 20;
 
-/// Minimum Jaro–Winkler similarity at which a name is suggested for another.
+/// Minimum Jaro–Winkler similarity between an expected name and a declared name that an error message suggests instead.
 const SIMILARITY_MIN: f64 = 0.7;
 
 /// The messages and the tools of a request, to which a script can refer.
@@ -43,14 +43,15 @@ impl<'a> RequestView<'a> {
         self.tools.iter().any(|tool| tool.name.as_str() == name)
     }
 
-    /// Lists the declared tools for an error message, and names the most similar one if it is similar enough to `name`.
+    /// Lists the declared tools for an error message. Adds the declared name that is most similar to `name`, if it is similar
+    /// enough.
     pub(super) fn describe_tools(&self, name: &str) -> String {
         let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
         if names.is_empty() {
             return "no tool is declared".to_owned();
         }
         let mut text = format!("the declared tools are {}", quoted_list(&names));
-        let similarity = |other: &&str| strsim::jaro_winkler(name, other);
+        let similarity = |declared: &&str| strsim::jaro_winkler(name, declared);
         let nearest = names
             .iter()
             .copied()
@@ -69,7 +70,7 @@ impl<'a> RequestView<'a> {
         })
     }
 
-    /// Returns the latest result, of any tool or of the named one.
+    /// Returns the latest result of this tool, or of any tool if `tool` is `None`.
     pub(super) fn last_result(&self, tool: Option<&str>) -> Option<ToolResultView<'a>> {
         let mut results = self.messages.iter().rev().filter_map(tool_result);
         results.find(|result| tool.is_none_or(|tool| result.tool == tool))
@@ -88,7 +89,7 @@ impl<'a> RequestView<'a> {
 }
 
 impl ToolResultView<'_> {
-    /// Returns the result as a value. Text that is not JSON becomes a string.
+    /// Parses the text of the result as JSON. A text that is not JSON becomes a string value.
     pub(super) fn value(&self) -> Value {
         serde_json::from_str(self.text).unwrap_or_else(|_| Value::String(self.text.to_owned()))
     }
@@ -102,12 +103,12 @@ pub(super) fn excerpt(text: &str) -> String {
     }
 }
 
-/// Lists names for an error message, at most [`NAMES_MAX`].
+/// Lists names for an error message: at most [`NAMES_MAX`] names, and the number of further names.
 pub(super) fn quoted_list(names: &[&str]) -> String {
     let listed: Vec<String> = names.iter().take(NAMES_MAX).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(NAMES_MAX) {
         0 => listed.join(", "),
-        more => format!("{} and {more} more", listed.join(", ")),
+        omitted => format!("{} and {omitted} more", listed.join(", ")),
     }
 }
 

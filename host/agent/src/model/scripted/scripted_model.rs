@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::protocol;
+use super::provider_rules;
 use super::request_view::{RequestView, excerpt};
 use super::scripted_turn::{CallArguments, ScriptedCall, ScriptedTurn, TurnAction};
 use super::template;
@@ -17,12 +17,13 @@ const BYTES_PER_TOKEN: usize = 4;
 
 /// A model that plays its turns in order. Before each turn, it checks the request against the expectation of the turn.
 ///
-/// It rejects a history that a provider would reject, such as a call without its result, and an inference after its
-/// last turn. [`ChatModel::finish`] fails if turns were not played. A turn that fails its checks remains the next turn.
+/// The model rejects a history that a provider would reject, such as a call without its result. It also rejects each request
+/// after its last turn. If a request fails the checks of a turn, that turn remains the next turn. [`ChatModel::finish`] fails
+/// if turns were not played.
 ///
-/// Unless a turn sets its token usage, the usage is estimated at four bytes per token, rounded up. Input counts the
-/// text, calls and call ids of all messages and the names, descriptions and schemas of all tools. Output counts text
-/// and calls. No input counts as cached.
+/// Unless a turn sets its token usage, the usage is estimated at four bytes per token, rounded up. The input consists of the
+/// text and the calls of all messages, and the names, descriptions and input schemas of all tools. The output consists of the
+/// text and the calls of the response. The estimate has no cached tokens.
 ///
 /// ```
 /// use serde_json::json;
@@ -42,7 +43,7 @@ pub struct ScriptedModel {
     progress: Mutex<ScriptProgress>,
 }
 
-/// A request that a scripted model received.
+/// A request that a scripted model received, with the names of the tools instead of their definitions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecordedRequest {
@@ -55,13 +56,13 @@ pub struct RecordedRequest {
 /// The progress of a script.
 #[derive(Debug, Default)]
 struct ScriptProgress {
-    played_turns: usize,
+    played_turn_count: usize,
     /// The number of calls in all responses so far.
     call_count: u64,
     requests: Vec<RecordedRequest>,
 }
 
-/// The outcome of a turn.
+/// The behaviour of the model in a turn that was played.
 enum TurnOutcome {
     Responded(ChatResponse),
     Failed(ModelError),
@@ -93,7 +94,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Sets the user's prompt for which the script is written. The model does not check it.
+    /// Sets the user's prompt for which the script is written. The model does not compare it with its requests.
     #[must_use]
     pub fn with_prompt(mut self, prompt: impl Into<String>) -> Self {
         self.prompt = Some(prompt.into());
@@ -128,7 +129,7 @@ impl ScriptedModel {
     /// Returns the number of turns that have not been played.
     #[must_use]
     pub fn turns_left(&self) -> usize {
-        self.turns.len().saturating_sub(self.progress().played_turns)
+        self.turns.len().saturating_sub(self.progress().played_turn_count)
     }
 
     /// Returns the requests that the model has received, including those that it rejected.
@@ -148,8 +149,8 @@ impl ScriptedModel {
             messages: request.messages.to_vec(),
             tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
         });
-        let number = progress.played_turns + 1;
-        let Some(turn) = self.turns.get(progress.played_turns) else {
+        let number = progress.played_turn_count + 1;
+        let Some(turn) = self.turns.get(progress.played_turn_count) else {
             let last_message = excerpt(request.messages.last().map_or("", Message::content));
             return Err(self.mismatch(format!(
                 "all {} turns were played, but there is another request, after {last_message}",
@@ -157,7 +158,7 @@ impl ScriptedModel {
             )));
         };
         let turn_error = |why: String| self.mismatch(format!("turn {number} of {}: {why}", self.turns.len()));
-        if let Some(flaw) = turn.flaw().or_else(|| protocol::flaw(request)) {
+        if let Some(flaw) = turn.flaw().or_else(|| provider_rules::flaw(request)) {
             return Err(turn_error(flaw));
         }
         let view = RequestView::new(request);
@@ -178,11 +179,11 @@ impl ScriptedModel {
             TurnAction::Fail(error) => TurnOutcome::Failed(error.clone()),
             TurnAction::Silence => TurnOutcome::Silent,
         };
-        progress.played_turns += 1;
+        progress.played_turn_count += 1;
         Ok(outcome)
     }
 
-    /// Returns the error that the script does not match, with the reason.
+    /// Returns the error for requests that do not match the script. `why` is the reason.
     fn mismatch(&self, why: String) -> ModelError {
         ModelError::Script {
             message: format!("the script `{}` does not match: {why}", self.name),
@@ -217,26 +218,26 @@ impl ChatModel for ScriptedModel {
     fn finish(&self) -> Result<(), ModelError> {
         match self.turns_left() {
             0 => Ok(()),
-            unplayed => {
+            turns_left => {
                 let total = self.turns.len();
-                let played = total - unplayed;
+                let played = total - turns_left;
                 Err(self.mismatch(format!("it ended after {played} of {total} turns")))
             }
         }
     }
 }
 
-/// Returns the response of a turn, with its references replaced by values of the request. `earlier_calls` is the number
+/// Returns the response of a turn, with its references replaced by values of the request. `earlier_call_count` is the number
 /// of calls in earlier responses.
 fn respond(
     turn: &ScriptedTurn,
     text: &str,
     calls: &[ScriptedCall],
     request: &RequestView<'_>,
-    earlier_calls: u64,
+    earlier_call_count: u64,
 ) -> Result<ChatResponse, String> {
     let mut tool_calls = Vec::with_capacity(calls.len());
-    for (number, call) in (earlier_calls + 1..).zip(calls) {
+    for (number, call) in (earlier_call_count + 1..).zip(calls) {
         tool_calls.push(ToolCall {
             id: call.id.clone().unwrap_or_else(|| format!("call_{number}")),
             name: template::fill_text(&call.tool, request)?,
@@ -253,18 +254,22 @@ fn respond(
     Ok(response)
 }
 
-/// Sets the usage of a response: that of the turn, or else an estimate.
-fn with_usage(mut response: ChatResponse, usage: Option<TokenUsage>, request: ChatRequest<'_>) -> ChatResponse {
-    response.usage = usage.unwrap_or_else(|| {
-        let input = request.messages.iter().map(message_bytes).sum::<usize>();
-        let tools = request.tools.iter().map(tool_bytes).sum::<usize>();
-        let output = response.content.len() + response.tool_calls.iter().map(call_bytes).sum::<usize>();
-        TokenUsage::new(estimate_tokens(input + tools), 0, estimate_tokens(output))
+/// Sets the usage of a response to the usage of its turn, or to an estimate if the turn sets no usage.
+fn with_usage(mut response: ChatResponse, turn_usage: Option<TokenUsage>, request: ChatRequest<'_>) -> ChatResponse {
+    response.usage = turn_usage.unwrap_or_else(|| {
+        let history_bytes = request.messages.iter().map(message_bytes).sum::<usize>();
+        let tools_bytes = request.tools.iter().map(tool_bytes).sum::<usize>();
+        let output_bytes = response.content.len() + response.tool_calls.iter().map(call_bytes).sum::<usize>();
+        TokenUsage::new(
+            estimate_tokens(history_bytes + tools_bytes),
+            0,
+            estimate_tokens(output_bytes),
+        )
     });
     response
 }
 
-/// Returns the estimated number of tokens, rounded up.
+/// Returns the estimated number of tokens of a text, rounded up.
 fn estimate_tokens(bytes: usize) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }

@@ -8,12 +8,19 @@ use crate::model::{FinishReason, ModelError, TokenUsage};
 
 /// The behaviour of a scripted model in one inference: it calls tools, answers, fails or never responds.
 ///
-/// Text, tool names and the strings inside arguments can contain references to values of the request. With them, a run
-/// proves that data flows between calls. `{{result}}` is the latest tool result, and `{{result.customer.id}}` a value
-/// inside it. `{{results.0.id}}` is a value inside the first result since the model's previous response, and
-/// `{{search_customer.id}}` a value inside the latest result of that tool. `{{prompt}}` is the user's latest message.
-/// For keys that contain a dot, use a JSON pointer: `{{result/a.b/0}}`. A string in the arguments that consists of one
-/// reference becomes the value with its type. `\{{` is a literal `{{`.
+/// Text, tool names and the strings inside arguments can contain references to values of the request. References let a test
+/// prove that data flows from one call to the next.
+///
+/// | reference | value |
+/// |---|---|
+/// | `{{prompt}}` | the user's latest message |
+/// | `{{result}}` | the latest tool result |
+/// | `{{result.customer.id}}` | a value inside the latest tool result |
+/// | `{{results.0.id}}` | a value inside the first result since the model's previous response |
+/// | `{{search_customer.id}}` | a value inside the latest result of the tool `search_customer` |
+/// | `{{result/a.b/0}}` | a value at a JSON pointer, for keys that contain a dot |
+///
+/// A string in the arguments that consists of one reference becomes the value with its type. `\{{` is a literal `{{`.
 ///
 /// ```
 /// use serde_json::json;
@@ -56,7 +63,7 @@ pub(super) struct ScriptedCall {
 pub(super) enum CallArguments {
     /// JSON whose strings can contain references.
     Json(Value),
-    /// Text that is sent unchanged, valid or not.
+    /// Text that is sent unchanged, even if it is invalid JSON.
     Verbatim(String),
 }
 
@@ -70,7 +77,7 @@ impl ScriptedTurn {
         })
     }
 
-    /// Creates a turn that calls a tool with arguments that are sent unchanged, valid or not.
+    /// Creates a turn that calls a tool with arguments that are sent unchanged, even if they are invalid JSON.
     #[must_use]
     pub fn call_verbatim(tool: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self::new(TurnAction::Respond {
@@ -106,14 +113,15 @@ impl ScriptedTurn {
         self.with_call(ScriptedCall::new(tool, arguments))
     }
 
-    /// Adds a call with arguments that are sent unchanged, valid or not. This has no effect on a turn that fails or
-    /// never responds.
+    /// Adds a call with arguments that are sent unchanged, even if they are invalid JSON. This has no effect on a turn that
+    /// fails or never responds.
     #[must_use]
     pub fn and_call_verbatim(self, tool: impl Into<String>, arguments: impl Into<String>) -> Self {
         self.with_call(ScriptedCall::verbatim(tool, arguments))
     }
 
-    /// Sets the id of the call that was added last, possibly to a duplicate. The default ids are `call_1`, `call_2`, ….
+    /// Sets the id of the call that was added last. The id may be a duplicate. By default, the calls of a script have the ids
+    /// `call_1`, `call_2` and so on.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         if let TurnAction::Respond { calls, .. } = &mut self.action
@@ -140,14 +148,14 @@ impl ScriptedTurn {
         self
     }
 
-    /// Sets the finish reason. By default it follows from the calls.
+    /// Sets the finish reason. The default is `ToolCalls` for a turn with calls, and `Stop` for a turn without calls.
     #[must_use]
     pub fn with_finish_reason(mut self, reason: FinishReason) -> Self {
         self.finish = Some(reason);
         self
     }
 
-    /// Sets the token usage. By default it is estimated.
+    /// Sets the token usage. By default, [`ScriptedModel`](super::ScriptedModel) estimates it.
     #[must_use]
     pub fn with_usage(mut self, usage: TokenUsage) -> Self {
         self.usage = Some(usage);
@@ -170,8 +178,8 @@ impl ScriptedTurn {
         self
     }
 
-    /// Returns the reason why the turn can never be played, or why its expectation can never fail, or `None` if the
-    /// turn is valid.
+    /// Returns the reason why a reference of the turn is malformed, or why its expectation can never fail or can never hold.
+    /// Returns `None` if the turn is valid.
     pub(super) fn flaw(&self) -> Option<String> {
         let action_flaw = match &self.action {
             TurnAction::Respond { text, calls } => {

@@ -1,4 +1,4 @@
-//! References from a script to values of the request: `{{search_customer.id}}`.
+//! References from a script to values of the request, such as `{{search_customer.id}}`.
 
 use serde_json::Value;
 
@@ -6,7 +6,10 @@ use super::json_pointer;
 use super::request_view::{RequestView, excerpt};
 use toolwit_core::ToolName;
 
+/// The beginning of a reference.
 const OPEN: &str = "{{";
+
+/// The end of a reference.
 const CLOSE: &str = "}}";
 
 /// A piece of a template: literal text or a reference.
@@ -19,10 +22,11 @@ enum TemplatePiece<'t> {
 /// A reference to a value of the request.
 #[derive(Debug, PartialEq)]
 struct TemplateReference<'t> {
-    /// The text of the reference in the template, for errors.
+    /// The text of the reference without its braces, for errors.
     source_text: &'t str,
     source: ReferenceSource<'t>,
-    /// The steps into the value. For [`ReferenceSource::Results`], the first step is the index of the result.
+    /// The keys and indexes that lead to the value. For [`ReferenceSource::Results`], the first step is the index of the
+    /// result.
     path: Vec<String>,
 }
 
@@ -74,7 +78,7 @@ pub(super) fn fill_value(value: &Value, request: &RequestView<'_>) -> Result<Val
                 .map(|(key, value)| Ok((key.clone(), fill_value(value, request)?)));
             Value::Object(filled.collect::<Result<_, String>>()?)
         }
-        other => other.clone(),
+        scalar => scalar.clone(),
     })
 }
 
@@ -213,6 +217,7 @@ mod tests {
     use crate::model::{ChatOptions, ChatRequest};
     use toolwit_core::{Message, ToolCall};
 
+    /// Calls `check` with a request whose history has results of the tools `find` and `sum`.
     fn with_request<T>(check: impl FnOnce(&RequestView<'_>) -> T) -> T {
         let call = |id: &str, name: &str| ToolCall {
             id: id.into(),
@@ -234,24 +239,24 @@ mod tests {
 
     #[test]
     fn references_resolve_to_values_of_the_request() {
-        let text = |text: &str| with_request(|request| fill_text(text, request)).unwrap();
-        assert_eq!(text("{{find.id}} {{ find.n }} {{find/a.b/0}}"), "c-1 12.5 true");
+        let filled = |text: &str| with_request(|request| fill_text(text, request)).unwrap();
+        assert_eq!(filled("{{find.id}} {{ find.n }} {{find/a.b/0}}"), "c-1 12.5 true");
         assert_eq!(
-            text("{{result.0}} {{result}} {{results.0}} {{results/1/0}}"),
+            filled("{{result.0}} {{result}} {{results.0}} {{results/1/0}}"),
             "7 [7] plain 7"
         );
-        assert_eq!(text(r"{{prompt}} \{{literal}}"), "the prompt {{literal}}");
+        assert_eq!(filled(r"{{prompt}} \{{literal}}"), "the prompt {{literal}}");
     }
 
     #[test]
-    fn a_lone_reference_keeps_its_type() {
+    fn a_string_of_one_reference_becomes_the_value_with_its_type() {
         let template = json!({"n": "{{find.n}}", "in": ["{{find/a.b}}"], "text": "n={{find.n}}", "plain": 1});
         let filled = with_request(|request| fill_value(&template, request)).unwrap();
         assert_eq!(filled, json!({"n": 12.5, "in": [[true]], "text": "n=12.5", "plain": 1}));
     }
 
     #[test]
-    fn a_reference_to_a_missing_value_is_an_error_that_lists_the_existing_ones() {
+    fn a_reference_to_a_missing_value_is_an_error_that_describes_the_existing_values() {
         let error = |text: &str| with_request(|request| fill_text(text, request)).unwrap_err();
         assert!(
             error("{{find.name}}").contains("there are `id`, `a.b`, `n`"),
@@ -266,7 +271,7 @@ mod tests {
 
     #[test]
     fn malformed_references_are_refused_before_the_run() {
-        for bad in [
+        for malformed in [
             "{{",
             "a {{result",
             "{{}}",
@@ -276,8 +281,8 @@ mod tests {
             "{{prompt.a}}",
             "{{a b.c}}",
         ] {
-            assert!(text_flaw(bad).is_some(), "{bad}");
-            assert!(value_flaw(&json!({"deep": [bad]})).is_some(), "{bad}");
+            assert!(text_flaw(malformed).is_some(), "{malformed}");
+            assert!(value_flaw(&json!({"deep": [malformed]})).is_some(), "{malformed}");
         }
         assert_eq!(text_flaw("no reference }}"), None);
     }
@@ -289,7 +294,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in r"[{}\\./a-c ]{0,20}") {
+        fn filling_a_text_never_panics(text in r"[{}\\./a-c ]{0,20}") {
             let _ = with_request(|request| fill_text(&text, request));
         }
     }

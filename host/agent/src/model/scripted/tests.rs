@@ -83,14 +83,14 @@ async fn a_failed_expectation_is_reported_with_its_turn_and_the_nearest_name() {
         .answer("end");
     let tools = [declared_tool("search_customers"), declared_tool("delete_all")];
     let message = script_error(infer(&model, &[Message::user("hi")], &tools).await);
-    let parts = [
+    let expected_texts = [
         "the script `spend` does not match: turn 1 of 2: ",
         "expected the tool `search_customer`, but the declared tools are `search_customers`, `delete_all`; the most similar is `search_customers`",
         "expected no tool `delete_all`, but it is declared",
         "expected a tool result, but there is none",
     ];
-    for part in parts {
-        assert!(message.contains(part), "{message}");
+    for text in expected_texts {
+        assert!(message.contains(text), "{message}");
     }
     assert_eq!(model.turns_left(), 2, "a turn that was not played remains");
 }
@@ -106,7 +106,7 @@ async fn requests_after_the_last_turn_and_unplayed_turns_are_errors() {
 }
 
 #[tokio::test]
-async fn a_vacuous_expectation_built_in_rust_is_refused_too() {
+async fn an_expectation_that_can_never_fail_is_refused_when_its_turn_would_be_played() {
     let model = ScriptedModel::new().turn(ScriptedTurn::answer("x").with_expectation(Expectation::new()));
     assert!(script_error(infer(&model, &[Message::user("hi")], &[]).await).contains("never fail"));
 }
@@ -129,7 +129,7 @@ async fn hostile_turns_are_sent_unchanged() {
 
 // accept: 133
 #[tokio::test]
-async fn failing_and_silent_turns_end_with_their_errors() {
+async fn a_failing_turn_ends_with_its_error_and_a_silent_turn_when_cancelled() {
     let refused = ModelError::Refused {
         status: 401,
         message: "no".into(),
@@ -160,7 +160,7 @@ async fn four_bytes_count_as_a_token_unless_the_turn_sets_its_usage() {
         .answer("12345")
         .turn(ScriptedTurn::answer("x").with_usage(TokenUsage::new(100, 50, 7)));
     let (history, tools) = ([Message::user("123")], [declared_tool("f")]);
-    // 3 bytes of prompt, 1 of name, 2 of schema; 5 of answer.
+    // The input has 3 bytes of prompt, 1 of tool name and 2 of schema. The output has 5 bytes.
     let response = infer(&model, &history, &tools).await.unwrap();
     assert_eq!(response.usage, TokenUsage::new(2, 0, 2));
     let response = infer(&model, &history, &tools).await.unwrap();

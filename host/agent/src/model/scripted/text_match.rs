@@ -1,4 +1,4 @@
-//! Conditions on a text.
+//! Conditions on the prompt or on a tool result.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::json_pointer;
 use super::request_view::{ToolResultView, excerpt};
 use toolwit_core::ToolName;
 
-/// Conditions on a text, or on a tool result. All of them must hold. [`tool`](Self::tool), [`error`](Self::error) and
-/// [`success`](Self::success) are for results only.
+/// Conditions on the prompt or on a tool result. All of them must hold. The prompt cannot have the conditions
+/// [`tool`](Self::tool), [`error`](Self::error) and [`success`](Self::success).
 ///
 /// JSON numbers are compared by value: `12` equals `12.0`, but not `"12"`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +27,7 @@ impl TextMatch {
         Self::default()
     }
 
-    /// Requires the result to be that of this tool.
+    /// Requires the result to come from the tool with this name.
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>) -> Self {
         self.tool = Some(name.into());
@@ -48,7 +48,7 @@ impl TextMatch {
         self
     }
 
-    /// Requires exactly this text.
+    /// Requires the text to be equal to this text.
     #[must_use]
     pub fn equals(mut self, text: impl Into<String>) -> Self {
         self.equals = Some(text.into());
@@ -77,7 +77,8 @@ impl TextMatch {
         self
     }
 
-    /// Returns the reason why the match can never fail or can never hold, or `None` if it is valid.
+    /// Returns the reason why the match is invalid, or `None` if it is valid. A match is invalid if it can never fail or
+    /// can never hold, or if a JSON pointer or the tool name is malformed.
     pub(super) fn flaw(&self) -> Option<String> {
         if *self == Self::default() {
             return Some("the match is empty, so it can never fail".to_owned());
@@ -95,8 +96,8 @@ impl TextMatch {
         pointer_flaw.or_else(|| self.tool.as_deref().and_then(name_flaw))
     }
 
-    /// Returns the reason why the match is invalid for a prompt: it has conditions on a result, can never fail, or can never hold.
-    /// Returns `None` if it is valid.
+    /// Returns the reason why the match is invalid for the prompt, or `None` if it is valid. It is invalid if it has a
+    /// condition that only a tool result can meet, or for a reason of [`flaw`](Self::flaw).
     pub(super) fn prompt_flaw(&self) -> Option<String> {
         match (&self.tool, self.is_error) {
             (None, None) => self.flaw(),
@@ -104,11 +105,12 @@ impl TextMatch {
         }
     }
 
-    /// Adds a message for each condition that a tool result does not meet.
+    /// Adds a message to `failures` for each condition that a tool result does not meet. `subject` names the result in
+    /// the messages.
     pub(super) fn check(&self, subject: &str, result: ToolResultView<'_>, failures: &mut Vec<String>) {
         if let Some(tool) = self.tool.as_deref().filter(|tool| *tool != result.tool) {
             failures.push(format!(
-                "expected {subject} to be of `{tool}`, but it is of `{}`",
+                "expected {subject} to come from `{tool}`, but it comes from `{}`",
                 result.tool
             ));
         }
@@ -126,7 +128,8 @@ impl TextMatch {
         self.check_text(subject, result.text, failures);
     }
 
-    /// Adds a message for each condition on the text that does not hold.
+    /// Adds a message to `failures` for each condition that a text does not meet. `subject` names the text in the
+    /// messages.
     pub(super) fn check_text(&self, subject: &str, text: &str, failures: &mut Vec<String>) {
         let actual = excerpt(text);
         if let Some(equals) = self.equals.as_deref().filter(|equals| *equals != text) {
@@ -155,25 +158,25 @@ impl TextMatch {
             return;
         };
         failures.extend(self.json.iter().filter_map(|(pointer, expected)| {
-            let why = json_difference(&value, pointer, expected)?;
+            let difference = json_difference(&value, pointer, expected)?;
             Some(format!(
-                "expected {subject} to have {expected} at `{pointer}`, but {why}"
+                "expected {subject} to have {expected} at `{pointer}`, but {difference}"
             ))
         }));
     }
 }
 
-/// Returns how the value at a pointer differs from the expected one, or `None` if it is equal.
+/// Returns a description of how the value at a JSON pointer differs from the expected value, or `None` if they are equal.
 fn json_difference(value: &Value, pointer: &str, expected: &Value) -> Option<String> {
     let actual = json_pointer::parse(pointer).and_then(|path| json_pointer::follow(value, &path).cloned());
     match actual {
         Ok(actual) if is_equal(&actual, expected) => None,
         Ok(actual) => Some(format!("it is {}", excerpt(&actual.to_string()))),
-        Err(why) => Some(why),
+        Err(reason) => Some(reason),
     }
 }
 
-/// Returns whether two values are equal, comparing numbers by value.
+/// Returns whether two JSON values are equal. Numbers are compared by value.
 fn is_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() != b.is_f64() && is_integer_equal_to_float(a, b)),
@@ -191,6 +194,7 @@ fn is_integer_equal_to_float(a: &serde_json::Number, b: &serde_json::Number) -> 
     let (Some(integer), Some(float)) = (integer.as_i128(), float.as_f64()) else {
         return false;
     };
+    // JSON integers are less than 2^64. Below that limit, the cast to `i128` is exact.
     float.fract() == 0.0 && float.abs() < 2f64.powi(64) && float as i128 == integer
 }
 
@@ -215,7 +219,7 @@ mod tests {
         for (left, right) in [(json!(12), json!(12.0)), (json!({"a": [1.0]}), json!({"a": [1]}))] {
             assert!(is_equal(&left, &right), "{left} {right}");
         }
-        let different = [
+        let unequal_pairs = [
             (json!(12), json!("12")),
             (json!(9_007_199_254_740_993_i64), json!(9_007_199_254_740_992.0)),
             (json!(u64::MAX), json!(18_446_744_073_709_551_616.0)),
@@ -223,25 +227,25 @@ mod tests {
             (json!({"a": null}), json!({})),
             (json!(1), json!(true)),
         ];
-        for (left, right) in different {
+        for (left, right) in unequal_pairs {
             assert!(!is_equal(&left, &right) && !is_equal(&right, &left), "{left} {right}");
         }
     }
 
     #[test]
-    fn every_kind_of_match_can_hold_and_can_fail() {
+    fn every_condition_can_hold_and_can_fail() {
         let result = ToolResultView {
             tool: "spend",
             text: r#"{"amount": 12.5}"#,
             is_error: false,
         };
-        let failures = |expected: &TextMatch| {
+        let failures_of = |expected: &TextMatch| {
             let mut failures = Vec::new();
             expected.check("the last result", result, &mut failures);
             failures
         };
         let new = TextMatch::new;
-        let holding = [
+        let met_conditions = [
             new().tool("spend"),
             new().success(),
             new().equals(result.text),
@@ -249,7 +253,7 @@ mod tests {
             new().lacks("13"),
             new().json("/amount", 12.5),
         ];
-        let failing = [
+        let unmet_conditions = [
             new().tool("other"),
             new().error(),
             new().equals("12.5"),
@@ -258,11 +262,11 @@ mod tests {
             new().json("/amount", 13),
             new().json("/other", 1),
         ];
-        for expected in &holding {
-            assert_eq!(failures(expected), Vec::<String>::new());
+        for expected in &met_conditions {
+            assert_eq!(failures_of(expected), Vec::<String>::new());
         }
-        for expected in &failing {
-            assert_eq!(failures(expected).len(), 1, "{expected:?}");
+        for expected in &unmet_conditions {
+            assert_eq!(failures_of(expected).len(), 1, "{expected:?}");
         }
     }
 }

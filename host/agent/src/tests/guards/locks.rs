@@ -1,10 +1,10 @@
-//! Locks of tools behind facades, and references to tools that do not exist.
+//! Locks of tools in facades, and references to tools that do not exist.
 
 use super::*;
 
 // accept: 66, accept: 67
 #[tokio::test]
-async fn a_playbook_locks_tools_behind_a_facade_and_counts_their_calls() {
+async fn a_playbook_locks_the_tools_of_a_facade_and_their_calls_unlock_other_tools() {
     let playbook = Playbook::new()
         .with_locked_tool(erase(), Unlock::by("native#query"))
         .with_lock(
@@ -12,7 +12,7 @@ async fn a_playbook_locks_tools_behind_a_facade_and_counts_their_calls() {
             Unlock::by("native#erase"),
         );
     let steps = [
-        open("db"),
+        invoke("db"),
         invoke("erase"),
         invoke("query"),
         invoke("find"),
@@ -34,7 +34,7 @@ async fn a_playbook_locks_tools_behind_a_facade_and_counts_their_calls() {
 
 // accept: 68, accept: 69, accept: 133
 #[tokio::test]
-async fn a_state_machine_applies_to_tools_behind_a_facade_also_after_a_resume() {
+async fn a_state_machine_applies_to_the_tools_of_a_facade_also_after_a_resume() {
     let machine = || {
         let machine = StateMachine::builder()
             .initial("safe")
@@ -52,7 +52,7 @@ async fn a_state_machine_applies_to_tools_behind_a_facade_also_after_a_resume() 
         let (builder, model) = TestModel::playing(steps);
         (builder.tool(database()).strategy(machine()), model)
     };
-    let (builder, model) = set_up(vec![open("db"), invoke("erase"), invoke("query"), reply("ok")]);
+    let (builder, model) = set_up(vec![invoke("db"), invoke("erase"), invoke("query"), reply("ok")]);
     let outcome = builder.run("go").await.unwrap();
     let results = tool_results(&outcome.history);
     assert!(
@@ -91,7 +91,10 @@ fn a_condition_that_can_never_hold_is_refused() {
         );
         assert!(error.suggestion.is_some(), "{error}");
     }
-    assert!(build(Unlock::by_all(no_tools)).is_ok(), "it always holds");
+    assert!(
+        build(Unlock::by_all(no_tools)).is_ok(),
+        "a condition that requires no calls always holds"
+    );
     assert!(build(Unlock::by_any(["search"])).is_ok());
 }
 
@@ -104,9 +107,9 @@ fn a_reference_to_a_tool_that_the_conversation_cannot_have_is_refused() {
             .build()
             .map(drop)
     };
-    let unlock =
+    let build_locked =
         |unlock: Unlock| build(&|b| b.playbook(Playbook::new().with_locked_tool(echo("publish"), unlock.clone())));
-    let error = unlock(Unlock::by("search").or(Unlock::by("serch"))).unwrap_err();
+    let error = build_locked(Unlock::by("search").or(Unlock::by("serch"))).unwrap_err();
     assert!(error.message.contains("`serch`"), "{error}");
     assert!(
         error
@@ -117,20 +120,22 @@ fn a_reference_to_a_tool_that_the_conversation_cannot_have_is_refused() {
         "{error}"
     );
     assert!(
-        unlock(Unlock::by_all(["search", "native#query", "erase"])).is_ok(),
-        "members of a facade are known"
+        build_locked(Unlock::by_all(["search", "native#query", "erase"])).is_ok(),
+        "conditions can name the tools of a facade"
     );
-    assert!(unlock(Unlock::by(ToolSelector::later("customer_c1_delete"))).is_ok());
+    assert!(build_locked(Unlock::by(ToolSelector::later("customer_c1_delete"))).is_ok());
     assert!(build(&|b| b.decorate("native#nothing", deny_all())).is_err());
     assert!(build(&|b| b.decorate(ToolSelector::all(), deny_all())).is_ok());
+    // The method `strategy` does not add the tools of a playbook or a state machine.
     assert!(build(&|b| b.strategy(Playbook::new().with_tool(echo("absent")))).is_err());
-    let restorable = Playbook::new().with_lock("native#erase", Unlock::by("search"));
+    // The conversation does not have `native#erase`, but its strategy `EraseInjection` can restore it.
+    let erase_lock = Playbook::new().with_lock("native#erase", Unlock::by("search"));
     let (builder, _) = TestModel::playing([]);
     assert!(
         builder
             .tools([echo("search")])
             .strategy(EraseInjection)
-            .strategy(restorable)
+            .strategy(erase_lock)
             .build()
             .is_ok()
     );

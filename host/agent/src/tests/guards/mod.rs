@@ -1,16 +1,18 @@
-//! Guards, locks, removals and definitions that belong to the identity of a tool, however it enters the conversation.
+//! Guards, locks, removals and definitions belong to the id of a tool. They apply however the tool enters the conversation.
+//!
+//! The methods of an entity inherit the guard of the tool that returned the entity.
 
+mod additions;
 mod background;
 mod definitions;
 mod inherited;
 mod locks;
 mod nested_calls;
 mod removals;
-mod ways_in;
 
-use super::unfolding::open;
 use super::*;
 use crate::injection::{Facade, Injection, InjectionContext, InjectionStrategy, Playbook, StateMachine, Unlock};
+use toolwit_core::limits::ENTITIES_WITH_OWN_TOOLS_MAX;
 use toolwit_core::{
     Approval, ApprovalGate, ApprovalRequest, Decorator, NativeEntity, NoArguments, SharedToolSet, ToolExt, ToolId,
     ToolLookup, ToolProvider, ToolSelector,
@@ -25,7 +27,8 @@ fn deny_all() -> impl Decorator {
     })
 }
 
-/// Returns a guard that approves `find` and denies every other tool.
+/// Returns a guard that approves `find` and denies every other tool. A conversation installs it on `find`; the methods of the
+/// entities that `find` returns inherit it.
 fn approve_only_find() -> impl Decorator {
     ApprovalGate::new(|request: &ApprovalRequest| match request.name.as_str() {
         "find" => Approval::Approved,
@@ -35,6 +38,7 @@ fn approve_only_find() -> impl Decorator {
     })
 }
 
+/// Returns a step in which the model calls a tool without arguments.
 fn invoke(name: &str) -> Step {
     call([(name, json!({}))])
 }
@@ -50,7 +54,8 @@ fn database() -> Facade {
         .unwrap()
 }
 
-/// A strategy that injects `erase` after `prepare`, and can restore it.
+/// A strategy that injects `erase` after a call of `prepare`, and that can restore `erase` for a resume or a
+/// nested call.
 struct EraseInjection;
 
 impl InjectionStrategy for EraseInjection {
@@ -66,23 +71,27 @@ impl InjectionStrategy for EraseInjection {
     }
 }
 
-/// Returns a customer with the method `delete`, which acts on the newest object.
+/// Returns a customer with the method `delete`. If a tool returns the customer again, `delete` acts on the new object.
 fn customer(id: &str) -> Arc<dyn ToolProvider> {
-    deletable(NativeEntity::new("customer", Arc::new(())).with_id(id).latest_wins())
+    with_delete(NativeEntity::new("customer", Arc::new(())).with_id(id).latest_wins())
 }
 
-fn deletable(entity: NativeEntity<()>) -> Arc<dyn ToolProvider> {
+/// Adds the method `delete` to an entity.
+fn with_delete(entity: NativeEntity<()>) -> Arc<dyn ToolProvider> {
     let entity = entity.method("delete", "Deletes.", |_, _: NoArguments, _| async {
         Ok::<_, String>("deleted")
     });
     Arc::new(entity.unwrap())
 }
 
-/// Returns a tool that returns `count` customers.
+/// If one result contains this many entities of a type, the entities share one set of methods.
+const SHARED_COUNT: usize = ENTITIES_WITH_OWN_TOOLS_MAX + 1;
+
+/// Returns a tool that returns the customers `c-1` to `c-{count}`. [`SHARED_COUNT`] customers share their methods.
 fn find(name: &str, count: usize) -> Arc<dyn Tool> {
     tool(name, move |_, _| {
-        let found = ToolResult::text("found");
-        Ok((1..=count).fold(found, |found, id| found.with_provider(customer(&format!("c-{id}")))))
+        let result = ToolResult::text("found");
+        Ok((1..=count).fold(result, |result, id| result.with_provider(customer(&format!("c-{id}")))))
     })
 }
 

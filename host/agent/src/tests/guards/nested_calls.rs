@@ -33,7 +33,7 @@ impl Tool for Caller {
 
 // accept: 80
 #[tokio::test]
-async fn a_nested_call_of_a_restored_tool_meets_its_decorators_and_locks() {
+async fn the_decorators_and_locks_of_a_restored_tool_apply_to_a_nested_call() {
     let caller = || caller_of("native#erase");
     let unguarded = run_steps([invoke("caller")], |builder| {
         builder.tool(caller()).strategy(EraseInjection)
@@ -47,18 +47,18 @@ async fn a_nested_call_of_a_restored_tool_meets_its_decorators_and_locks() {
             .decorate("native#erase", deny_all())
     };
     assert!(run_steps([invoke("caller")], decorated).await[0].contains(DENIED));
-    let locked = Playbook::new().with_lock("native#erase", Unlock::by("caller"));
+    let lock = Playbook::new().with_lock("native#erase", Unlock::by("caller"));
     let locked = run_steps([invoke("caller")], |builder| {
-        builder.tool(caller()).strategy(EraseInjection).strategy(locked)
+        builder.tool(caller()).strategy(EraseInjection).strategy(lock)
     })
     .await;
     assert!(locked[0].contains("there is no tool"), "{}", locked[0]);
 }
 
 /// A strategy that can restore the tool `github#search`.
-struct GitHub;
+struct GitHubSearch;
 
-impl InjectionStrategy for GitHub {
+impl InjectionStrategy for GitHubSearch {
     fn evaluate(&self, _: &InjectionContext<'_>) -> Injection {
         Injection::none()
     }
@@ -72,10 +72,10 @@ impl InjectionStrategy for GitHub {
 
 // accept: 80
 #[tokio::test]
-async fn a_nested_call_of_a_restored_tool_meets_the_decorators_of_the_name_that_it_would_get() {
+async fn decorators_of_the_future_name_of_a_restored_tool_apply_to_a_nested_call() {
     let set_up = |builder: ConversationBuilder| {
         let builder = builder.tool(caller_of("github#search")).tools([echo("search")]);
-        builder.strategy(GitHub)
+        builder.strategy(GitHubSearch)
     };
     assert_eq!(run_steps([invoke("caller")], set_up).await[0], "found");
     let guarded = |builder| set_up(builder).decorate(ToolSelector::later("github_search"), deny_all());

@@ -1,10 +1,10 @@
-//! Tools that were removed by hand.
+//! Tools that the application removed from a conversation.
 
 use super::*;
 
 // accept: 23
 #[tokio::test]
-async fn a_tool_removed_by_hand_stays_removed_until_it_is_added_by_hand() {
+async fn a_tool_that_the_application_removed_stays_removed_until_the_application_adds_it() {
     let set_up = |steps: Vec<Step>| {
         let (builder, model) = TestModel::playing(steps);
         (
@@ -15,14 +15,14 @@ async fn a_tool_removed_by_hand_stays_removed_until_it_is_added_by_hand() {
             model,
         )
     };
-    let tries = || [invoke("prepare"), open("db"), invoke("erase"), reply("ok")];
-    let (builder, model) = set_up(tries().into_iter().chain(tries()).collect());
+    let turn_steps = || [invoke("prepare"), invoke("db"), invoke("erase"), reply("ok")];
+    let (builder, model) = set_up(turn_steps().into_iter().chain(turn_steps()).collect());
     let mut conversation = builder.build().unwrap();
     conversation.run("one").await.unwrap();
     assert_eq!(
         conversation.remove_tool(&ToolId::native("erase")).len(),
         2,
-        "of the facade, and of the strategy"
+        "the `erase` of the facade and the `erase` of the strategy"
     );
     let outcome = conversation.run("two").await.unwrap();
     let results = tool_results(&outcome.history);
@@ -33,7 +33,7 @@ async fn a_tool_removed_by_hand_stays_removed_until_it_is_added_by_hand() {
     );
     assert!(results[5].contains("has been removed"), "{}", results[5]);
     assert!(!model.events_named("tool_withheld").is_empty());
-    let (builder, _) = set_up(tries().into_iter().chain([invoke("erase"), reply("ok")]).collect());
+    let (builder, _) = set_up(turn_steps().into_iter().chain([invoke("erase"), reply("ok")]).collect());
     let mut resumed = builder.history(outcome.history).resume(model.events()).build().unwrap();
     let outcome = resumed.run("three").await.unwrap();
     assert!(
@@ -49,11 +49,15 @@ async fn a_tool_removed_by_hand_stays_removed_until_it_is_added_by_hand() {
 
 // accept: 23, accept: 94
 #[tokio::test]
-async fn a_role_does_not_add_a_tool_that_was_removed_by_hand_and_its_tools_are_guarded() {
+async fn a_role_does_not_add_a_tool_that_the_application_removed_and_its_tools_are_guarded() {
     let groups = ToolGroups::new().with_group(ToolGroup::new("web", "", vec![echo("fetch"), erase()]));
     let (builder, model) = TestModel::playing([reply("one"), invoke("erase"), reply("two")]);
-    let late = ToolSelector::later("native#erase");
-    let mut conversation = builder.groups(groups).decorate(late, deny_all()).build().unwrap();
+    let erase_of_role = ToolSelector::later("native#erase");
+    let mut conversation = builder
+        .groups(groups)
+        .decorate(erase_of_role, deny_all())
+        .build()
+        .unwrap();
     conversation.turn("1").role("web").run().await.unwrap();
     conversation.remove_tool(&ToolId::native("fetch"));
     let outcome = conversation.turn("2").role("web").run().await.unwrap();

@@ -111,8 +111,8 @@ impl Call {
     }
 }
 
-/// Calls a tool of a plugin, to which nothing is granted, and prints the outcome.
-pub(crate) async fn call_component(
+/// Calls a tool of a plugin that has no grants, and prints the outcome.
+pub(crate) async fn call_without_grants(
     plugins: &PluginFlags,
     tool: &str,
     arguments: Vec<String>,
@@ -135,9 +135,9 @@ async fn call(
     let mut session = host.call_session(call_context(printer, cancel));
     let tool = match session.find(tool_name) {
         Ok(tool) => tool,
-        // The tool may be a dynamic tool that is not discovered yet.
+        // The tool may be a dynamic tool that has not been discovered yet.
         Err(_) => {
-            let _discovery = with_spinner(printer, "discovering dynamic tools", host.discover_dynamic_tools()).await?;
+            let _outcomes = with_spinner(printer, "discovering dynamic tools", host.discover_dynamic_tools()).await?;
             session = host.call_session(call_context(printer, cancel));
             find_everywhere(&mut session, host, tool_name, printer).await?
         }
@@ -164,28 +164,28 @@ async fn find_everywhere(
         Err(error) => error,
     };
     if host.sources().is_empty() {
-        return Err(hint::find_error(error, &host.registry()));
+        return Err(hint::convert_find_error(error, &host.registry()));
     }
-    let contact = session.add_sources(tool_name);
-    let unreachable = with_spinner(printer, "contacting MCP servers", contact).await;
+    let connection = session.add_sources(tool_name);
+    let unreachable_servers = with_spinner(printer, "contacting MCP servers", connection).await;
     session
         .find(tool_name)
-        .map_err(|error| match (&error, unreachable.into_iter().next()) {
+        .map_err(|error| match (&error, unreachable_servers.into_iter().next()) {
             // A server that cannot be reached may have the tool.
-            (FindError::Unknown { .. }, Some(source)) => source.error,
-            _ => hint::find_error(error, &host.registry()),
+            (FindError::Unknown { .. }, Some(server)) => server.error,
+            _ => hint::convert_find_error(error, &host.registry()),
         })
 }
 
 /// Returns the context of a call, which prints the output of the tool while it runs.
 fn call_context(printer: Printer, cancel: &CancellationToken) -> ToolContext {
     ToolContext::new()
-        .with_cancel(cancel.clone())
+        .with_cancel_token(cancel.clone())
         .with_output(Arc::new(ToolOutput(printer)))
 }
 
 /// Compiles the plugin of a tool, with a spinner. Does nothing for a tool that is not from a plugin. An interrupt ends
-/// the wait, but not the compilation, which continues until the process ends.
+/// the wait; the compilation then continues in the background, at most until this process ends.
 async fn compile_plugin(
     host: &Toolwit,
     tool: &dyn Tool,

@@ -1,4 +1,4 @@
-//! The outcome of a call, as it is printed.
+//! The outcome of a call, and its text and JSON forms.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::hint::with_command;
+use crate::hint::with_fixing_hint;
 use crate::output::conversation;
 use crate::output::page::{FAINT, Page, size};
 use crate::output::printer::{Format, Printer};
 use toolwit::tool::{CallUsage, DeniedAccess, ToolError, ToolId, ToolResult};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Maximum length of the message of a tool's error, in characters. The details of the error contain the full value, if
-/// the result has one.
+/// Maximum length of the message of a tool's error, in characters. If the result has a value, the details of the error
+/// contain the full value.
 const MESSAGE_CHARS_MAX: usize = 500;
 
 /// The outcome of a call: a result, or an error of the tool or of the host.
@@ -25,7 +25,7 @@ pub(super) enum CallOutcome {
     Error(Error, Option<ToolResult>),
 }
 
-/// The resource usage of a call, as it is printed.
+/// The resource usage of a call, in the form that is printed.
 #[derive(Serialize)]
 pub(super) struct UsageDocument {
     fuel: u64,
@@ -76,8 +76,8 @@ impl CallOutcome {
         }
     }
 
-    /// Returns `{"ok": true, "result", "artifacts", "usage"}` or `{"ok": false, "error"}`. The document has `denied` if
-    /// the host denied an access, and `usage` after an error of the tool.
+    /// Returns the JSON document: `{"ok": true, "result", "artifacts", "usage"}` or `{"ok": false, "error"}`. An error of
+    /// the tool also has `usage`. If the host denied an access, the document also has `denied`.
     pub(super) fn document(&self) -> Value {
         let usage = self
             .tool_result()
@@ -90,7 +90,7 @@ impl CallOutcome {
                 "artifacts": result.artifacts,
                 "usage": usage,
             }),
-            Self::Error(error, None) => json!({ "ok": false, "error": with_command(error).as_ref() }),
+            Self::Error(error, None) => json!({ "ok": false, "error": with_fixing_hint(error).as_ref() }),
             Self::Error(error, Some(_)) => json!({ "ok": false, "error": error, "usage": usage }),
         };
         if !self.denied_accesses().is_empty() {
@@ -99,11 +99,11 @@ impl CallOutcome {
         document
     }
 
-    /// Prints the result, or the error. A result goes to standard output, and so does an error in JSON. Messages to the
-    /// user, guest output and resource usage are diagnostics.
+    /// Prints the outcome. A result goes to standard output, and so does an error with `--json`. Other errors, messages to
+    /// the user, denied accesses, guest output and resource usage go to standard error.
     pub(super) fn print(&self, printer: Printer) -> Result<(), Failure> {
         self.print_diagnostics(printer);
-        printer.print_denied(self.denied_accesses());
+        printer.print_denied_accesses(self.denied_accesses());
         if printer.format() == Format::Json {
             return printer.document(&self.document());
         }
@@ -138,7 +138,7 @@ impl CallOutcome {
     }
 }
 
-/// Converts the error result of a tool. A long message is shortened.
+/// Converts a result that is an error of the tool. A long message is shortened.
 fn tool_error(id: &ToolId, result: &ToolResult) -> Error {
     let content = result.content();
     let message = match content.char_indices().nth(MESSAGE_CHARS_MAX) {

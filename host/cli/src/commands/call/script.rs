@@ -1,4 +1,4 @@
-//! Scripts: several calls in one conversation, from JSON lines.
+//! Scripts: several calls in one conversation, one JSON object per line.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -31,7 +31,7 @@ struct ScriptStep {
     arguments: Arguments,
 }
 
-/// Runs a script and returns the exit code of the worst call. A cancelled script ends after the current call.
+/// Runs a script, and returns the worst exit code of its calls. A cancelled script ends after the current call.
 pub(super) async fn run_script(
     host: &Toolwit,
     script: Script,
@@ -51,7 +51,7 @@ pub(super) async fn run_script(
     Ok(worst)
 }
 
-/// A script of calls. Each line has been parsed.
+/// A parsed script.
 pub(super) struct Script(Vec<ScriptStep>);
 
 impl Script {
@@ -106,7 +106,7 @@ struct ScriptRunner<'a> {
     session: CallSession,
 }
 
-/// The outcome of a call, with the name or id of the tool in the script.
+/// The JSON document of a call: the name or id of the tool in the script, and the outcome of the call.
 #[derive(Serialize)]
 struct StepDocument<'a> {
     tool: &'a str,
@@ -127,8 +127,8 @@ impl<'a> ScriptRunner<'a> {
     async fn run(&mut self, step: ScriptStep) -> Result<Exit, Failure> {
         self.announce_step(&step);
         let tool_name = step.tool.clone();
-        let (outcome, added) = match self.call(step).await {
-            Ok((tool, call)) => (CallOutcome::of(&tool, call.result), call.added),
+        let (outcome, new_tools) = match self.call(step).await {
+            Ok((tool_id, call)) => (CallOutcome::of(&tool_id, call.result), call.added),
             Err(error) => (CallOutcome::not_called(error), Vec::new()),
         };
         match self.printer.format() {
@@ -138,14 +138,14 @@ impl<'a> ScriptRunner<'a> {
                 outcome: outcome.document(),
             })?,
         }
-        self.announce_new_tools(&added);
+        self.announce_new_tools(&new_tools);
         Ok(outcome.exit())
     }
 
-    /// Makes a call.
+    /// Makes the call of a step. Returns the id of the tool and the call.
     ///
     /// # Errors
-    /// If the call was not made. An error of the tool is in the returned [`SessionCall`].
+    /// If the call was not made. If the tool returns an error, the returned [`SessionCall`] contains this error.
     async fn call(&mut self, step: ScriptStep) -> Result<(ToolId, SessionCall), Error> {
         let tool = find_everywhere(&mut self.session, self.host, &step.tool, self.printer).await?;
         compile_plugin(self.host, &*tool, self.printer, self.cancel).await?;
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn script_has_a_call_per_line() {
+    fn each_line_that_is_not_empty_is_a_call() {
         let script = Script::parse("{\"tool\": \"a\", \"arguments\": {\"x\": 1}}\n\n  \n{\"tool\": \"b\"}\n").unwrap();
         let tools: Vec<_> = script
             .0

@@ -34,7 +34,7 @@ pub(super) enum EditorInput {
     Interrupt,
     /// Ctrl-D.
     End,
-    /// No line, because reading was stopped. The next line begins with the text that was typed so far.
+    /// No line, because the caller stopped the read. The next line begins with the text that was typed so far.
     Stopped,
 }
 
@@ -42,16 +42,16 @@ pub(super) enum EditorInput {
 pub(super) struct LineEditor {
     /// `None` while a line is read, and after a read that panicked or was dropped.
     editor: Option<Reedline>,
-    /// Makes the editor return without a line.
+    /// Stops the running read when it is set to `true`.
     break_signal: Arc<AtomicBool>,
     completions: Completions,
 }
 
 impl LineEditor {
     /// Creates the editor. Returns `None` if standard input, output and error are not all terminals, or if the terminal
-    /// cannot move its cursor. A history that cannot be read or written is kept in memory only; `warn` receives the
-    /// reason.
-    pub(super) fn at_terminal(history: Option<&Path>, warn: impl Fn(String)) -> Option<Self> {
+    /// cannot move its cursor. If the history file cannot be used, `warn` receives the reason, and the history is kept in
+    /// memory only.
+    pub(super) fn at_terminal(history_path: Option<&Path>, warn: impl Fn(String)) -> Option<Self> {
         let are_terminals = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
         if !are_terminals || variable("TERM").is_some_and(|terminal| terminal == "dumb") {
             return None;
@@ -69,7 +69,7 @@ impl LineEditor {
             .with_edit_mode(Box::new(key_bindings()))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
             .use_bracketed_paste(true);
-        match history.map(open_history) {
+        match history_path.map(open_history) {
             Some(Ok(history)) => editor = editor.with_history(Box::new(history)),
             Some(Err(reason)) => warn(reason),
             None => {}
@@ -86,8 +86,8 @@ impl LineEditor {
         *self.completions.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
-    /// Reads a line. Stops without a line when `stop` completes. Returns the end of the input if an earlier read
-    /// panicked or was dropped.
+    /// Reads a line. Returns [`EditorInput::Stopped`] if `stop` completes first, and [`EditorInput::End`] if an earlier
+    /// read panicked or was dropped.
     ///
     /// # Errors
     /// If the terminal cannot be used.
@@ -119,7 +119,7 @@ impl LineEditor {
     }
 }
 
-/// Returns the key bindings: those of Emacs, Tab for completions and Alt-Enter for a new line.
+/// Returns the key bindings: those of Emacs, with Tab for completions and Alt-Enter for a new line.
 fn key_bindings() -> Emacs {
     let mut bindings = default_emacs_keybindings();
     let complete = vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext];
@@ -145,7 +145,7 @@ fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
     FileBackedHistory::with_file(HISTORY_ENTRIES_MAX, path.to_owned()).map_err(|error| unusable(&error))
 }
 
-/// The words that Tab completes: commands at the start of a line, and tools. Clones share them.
+/// The words that Tab completes: commands and names of tools. Clones share the words.
 #[derive(Clone, Default)]
 struct Completions(Arc<Mutex<Vec<String>>>);
 
@@ -156,7 +156,7 @@ impl Completer for Completions {
     }
 }
 
-/// Returns the words that continue the last word of the text. Commands are at the start of a line only.
+/// Returns the words that begin with the last word of the text. Commands are suggested only at the start of the text.
 fn suggestions(words: &[String], text: &str) -> Vec<Suggestion> {
     let last_word = text.rsplit(char::is_whitespace).next().unwrap_or_default();
     let start = text.len() - last_word.len();
@@ -174,7 +174,7 @@ fn suggestions(words: &[String], text: &str) -> Vec<Suggestion> {
         .collect()
 }
 
-/// The prompt for a message. The search in the history has the default prompt of reedline.
+/// The prompt for a message. While the person searches the history, the default prompt of reedline is shown.
 struct ChatPrompt(DefaultPrompt);
 
 impl Prompt for ChatPrompt {

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use tokio_util::sync::CancellationToken;
 
 use super::editor::{EditorInput, LineEditor};
-use super::line::{Line, read_line, unreadable};
+use super::line::{Line, read_error, read_line};
 use super::slash;
 use crate::input::configuration::chat_history_path;
 use crate::output::page::{FAINT, Page};
@@ -21,8 +21,8 @@ pub(super) enum ChatEvent {
     Line(Line),
     /// Ctrl-C at the prompt.
     Interrupt,
-    /// The late result of a background call has arrived, or the chat is cancelled.
-    LateResult,
+    /// The line editor stopped, because the late result of a background call has arrived or the chat is cancelled.
+    EditorStopped,
 }
 
 /// The input of a chat.
@@ -52,7 +52,7 @@ impl ChatInput {
         }
     }
 
-    /// Waits for a line or for the cancellation. With a line editor, a late result ends the wait too.
+    /// Waits for a line or for the cancellation. With a line editor, the arrival of a late result also ends the wait.
     ///
     /// # Errors
     /// If the input cannot be read, or a line is too long.
@@ -79,14 +79,14 @@ impl ChatInput {
                         () = late_result => {}
                     }
                 });
-                match typed.await.map_err(unreadable)? {
+                match typed.await.map_err(read_error)? {
                     EditorInput::Line(line) => Line::parse(&line).map(ChatEvent::Line),
                     EditorInput::Interrupt => Ok(ChatEvent::Interrupt),
                     EditorInput::End => Ok(ChatEvent::Line(Line::End)),
                     EditorInput::Stopped => {
-                        // Ends the line that is being typed, so that the output begins on a new line.
+                        // Ends the line that the person was typing, so that the next output begins on a new line.
                         write_stderr(Page::new().end());
-                        Ok(ChatEvent::LateResult)
+                        Ok(ChatEvent::EditorStopped)
                     }
                 }
             }
@@ -113,6 +113,6 @@ fn print_notice(text: &str) {
 
 /// Returns the words that Tab completes: the commands and the names of the callable tools.
 fn completions(conversation: &Conversation) -> Vec<String> {
-    let tools = conversation.tools().iter().map(|named| named.name.to_string());
+    let tools = conversation.tools().iter().map(|tool| tool.name.to_string());
     slash::command_names().map(str::to_owned).chain(tools).collect()
 }

@@ -1,8 +1,8 @@
-//! The run that an earlier process did not finish: `/resume`, `/approve`, `/deny` and `/resolve`.
+//! The commands for a run that an earlier process did not finish: `/resume`, `/approve`, `/deny` and `/resolve`.
 
 use super::ChatSession;
 use crate::approval::{denial, pending_question};
-use crate::commands::resume::{Decision, print_unresolved, unanswered_questions};
+use crate::commands::resume::{CallDecision, print_unresolved, unanswered_questions};
 use crate::exit::Exit;
 use crate::output::page::{FAINT, Page};
 use toolwit::agent::{Conversation, RecordedApprovalRequest};
@@ -29,38 +29,38 @@ impl ChatSession<'_> {
             .hint(format_args!("the last run of this session did not end; {next_step}"));
     }
 
-    /// Continues the run. If calls or questions need a decision first, shows them instead.
+    /// Continues the interrupted run. If calls or questions need a decision first, shows them instead.
     pub(super) async fn resume(&self, conversation: &mut Conversation) -> Exit {
         let Some(run) = conversation.interrupted_run() else {
-            return self.print(Err(nothing_to_resume()));
+            return self.print(Err(nothing_to_resume_error()));
         };
-        let is_undecided = !run.unresolved().is_empty();
-        if is_undecided || (self.needs_answers && !self.open_questions(conversation).await.is_empty()) {
+        let has_unresolved_calls = !run.unresolved().is_empty();
+        if has_unresolved_calls || (self.needs_answers && !self.open_questions(conversation).await.is_empty()) {
             self.show_interrupted_run(conversation).await;
             return Exit::Usage;
         }
         run.calls_to_run_again()
             .into_iter()
-            .for_each(|call| self.answers.allow_again(call));
+            .for_each(|call| self.answers.allow_rerun(call));
         let turn_cancel = self.interrupts.begin_turn();
         match conversation.resume_run(turn_cancel).await {
             Some(outcome) => self.end_turn(outcome),
-            None => self.print(Err(nothing_to_resume())),
+            None => self.print(Err(nothing_to_resume_error())),
         }
     }
 
-    /// Allows the call with this id or, if the id is empty, the only call that waits. The run continues when no call
-    /// waits any more.
+    /// Allows the call with this id or, if the id is empty, the only call that waits for an answer. After the last answer,
+    /// continues the run.
     pub(super) async fn approve(&self, call: &str, conversation: &mut Conversation) -> Exit {
         let questions = self.open_questions(conversation).await;
         match question_about(call, &questions).or_else(|| single_question(&questions).filter(|_| call.is_empty())) {
             Some(question) => self.answer(question, Approval::Approved, conversation).await,
-            None => self.print(Err(no_question(call, &questions))),
+            None => self.print(Err(no_answerable_call_error(call, &questions))),
         }
     }
 
-    /// Denies a call. If the first word of the text is the id of a call that waits, the text after the id is the
-    /// reason. Otherwise, the only call that waits is denied, and the complete text is the reason.
+    /// Denies a call. If the first word of the text is the id of a call that waits for an answer, the text after the id is
+    /// the reason. Otherwise, denies the only call that waits, and the complete text is the reason.
     pub(super) async fn deny(&self, text: &str, conversation: &mut Conversation) -> Exit {
         let questions = self.open_questions(conversation).await;
         let (call, reason) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -70,12 +70,12 @@ impl ChatSession<'_> {
         };
         match selected {
             Some((question, reason)) => self.answer(question, denial(reason), conversation).await,
-            None => self.print(Err(no_question("", &questions))),
+            None => self.print(Err(no_answerable_call_error("", &questions))),
         }
     }
 
-    /// Prepares the answer to a question. If it was the last open question, continues the run; otherwise, shows the
-    /// others.
+    /// Stores the answer to a question in memory for the run. If it was the last open question, continues the run;
+    /// otherwise, shows the remaining questions.
     async fn answer(
         &self,
         question: &RecordedApprovalRequest,
@@ -90,8 +90,8 @@ impl ChatSession<'_> {
         Exit::Success
     }
 
-    /// Returns the questions of the run that have no answer here or in the store. If the store cannot be read, prints
-    /// the error.
+    /// Returns the questions of the interrupted run that have no answer, neither in this chat nor in the store. If the
+    /// store cannot be read, prints the error and does not consider its answers.
     async fn open_questions(&self, conversation: &Conversation) -> Vec<RecordedApprovalRequest> {
         let run = conversation.interrupted_run();
         let questions = run.into_iter().flat_map(|run| run.pending_approvals());
@@ -121,7 +121,8 @@ fn single_question(questions: &[RecordedApprovalRequest]) -> Option<&RecordedApp
     }
 }
 
-/// Decides whether a call took effect: `CALL done`, `CALL not-done` or `CALL run-again`.
+/// Executes `/resolve`: stores the user's decision whether a call took effect. The text is `CALL done`, `CALL not-done` or
+/// `CALL run-again`.
 ///
 /// # Errors
 /// If the text is not a decision, or the call does not need a decision.
@@ -130,8 +131,9 @@ pub(super) fn resolve(text: &str, conversation: &mut Conversation) -> Result<Pag
         Error::new(ErrorKind::Configuration, Phase::Registry, message.to_owned())
             .with_suggestion("write `/resolve CALL done`, `/resolve CALL not-done` or `/resolve CALL run-again`")
     };
+    // `CallDecision` parses the form of `toolwit resume --resolve`, which is `CALL=done`.
     let words: Vec<_> = text.split_whitespace().collect();
-    let decision = words.join("=").parse::<Decision>();
+    let decision = words.join("=").parse::<CallDecision>();
     let decision = decision.map_err(|_| invalid("this is not a decision about a call"))?;
     if !conversation.resolve_call(&decision.call, decision.resolution) {
         return Err(invalid(&format!("the call `{}` needs no decision", decision.call)));
@@ -141,7 +143,7 @@ pub(super) fn resolve(text: &str, conversation: &mut Conversation) -> Result<Pag
     Ok(page)
 }
 
-/// Returns the error of a message to a conversation whose last run did not end.
+/// Returns the error for a message that the user sends although the last run did not end.
 pub(super) fn interrupted_run_error() -> Error {
     Error::new(
         ErrorKind::Configuration,
@@ -151,7 +153,7 @@ pub(super) fn interrupted_run_error() -> Error {
     .with_suggestion("`/resume` continues it; the message was not sent")
 }
 
-fn nothing_to_resume() -> Error {
+fn nothing_to_resume_error() -> Error {
     Error::new(
         ErrorKind::Configuration,
         Phase::Registry,
@@ -159,11 +161,11 @@ fn nothing_to_resume() -> Error {
     )
 }
 
-fn no_question(call: &str, questions: &[RecordedApprovalRequest]) -> Error {
+fn no_answerable_call_error(call: &str, questions: &[RecordedApprovalRequest]) -> Error {
     if questions.is_empty() {
         let message = "no call waits for an answer";
         return Error::new(ErrorKind::Configuration, Phase::Registry, message)
-            .with_suggestion("you are asked about a call that needs your approval when it comes");
+            .with_suggestion("the chat asks you when a call needs your approval");
     }
     let calls: Vec<_> = questions.iter().map(|question| format!("`{}`", question.id)).collect();
     let message = if call.is_empty() {

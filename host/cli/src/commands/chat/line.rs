@@ -50,18 +50,19 @@ fn read_from(input: &mut dyn BufRead) -> Result<Line, Error> {
     let count = input
         .take(PROMPT_BYTES_MAX + 1)
         .read_until(b'\n', &mut line)
-        .map_err(unreadable)?;
+        .map_err(read_error)?;
     if count == 0 {
         return Ok(Line::End);
     }
-    // The length is checked before the text is decoded: a line that is cut at the limit may end within a character.
+    // The length is checked before the text is decoded. The read stops after the limit, perhaps within a character, and
+    // the error would then be about UTF-8.
     check_length(&line)?;
     let line =
-        String::from_utf8(line).map_err(|error| unreadable(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+        String::from_utf8(line).map_err(|error| read_error(io::Error::new(io::ErrorKind::InvalidData, error)))?;
     Line::parse(&line)
 }
 
-/// Rejects a line that is longer than a message may be.
+/// Refuses a line that is longer than the maximum length of a message.
 fn check_length(line: &[u8]) -> Result<(), Error> {
     if line.len() as u64 <= PROMPT_BYTES_MAX {
         return Ok(());
@@ -70,8 +71,8 @@ fn check_length(line: &[u8]) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message))
 }
 
-/// Returns the error of an input that cannot be read.
-pub(super) fn unreadable(error: io::Error) -> Error {
+/// Returns the error for input that cannot be read.
+pub(super) fn read_error(error: io::Error) -> Error {
     let message = format!("the message cannot be read: {error}");
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
 }
@@ -91,19 +92,19 @@ mod tests {
     }
 
     #[test]
-    fn line_that_is_too_long_or_not_utf8_is_an_error() {
+    fn a_line_that_is_too_long_or_not_utf8_is_an_error() {
         assert_eq!(read_from(&mut &b""[..]).unwrap(), Line::End);
         let error = read_from(&mut &b"\xff\n"[..]).unwrap_err();
         assert!(error.message.contains("utf-8"), "{error}");
         let limit = usize::try_from(PROMPT_BYTES_MAX).unwrap();
         let character = "é";
-        let cut = character.repeat(limit / 2 + 1);
+        let too_long = character.repeat(limit / 2 + 1);
         assert!(
-            limit.is_multiple_of(2) && !cut.is_char_boundary(limit + 1),
-            "the cut is within a character"
+            limit.is_multiple_of(2) && !too_long.is_char_boundary(limit + 1),
+            "the read stops within a character"
         );
-        for long in [&vec![b'a'; limit + 1][..], cut.as_bytes()] {
-            let error = read_from(&mut &long[..]).unwrap_err();
+        for line in [&vec![b'a'; limit + 1][..], too_long.as_bytes()] {
+            let error = read_from(&mut &line[..]).unwrap_err();
             assert!(error.message.contains("is longer than"), "{error}");
         }
         let longest = character.repeat(limit / 2);

@@ -38,8 +38,8 @@ Commands in the chat:
   /pin                keep your last message when older ones are summarized
   /wait               wait for a background call
   /resume             continue a run that was interrupted when its process ended
-  /approve [CALL]     allow a call of that run that waits for an answer
-  /deny [CALL] TEXT   deny such a call; the model reads the text
+  /approve [CALL]     allow a call of an interrupted run that waits for an answer
+  /deny [CALL] TEXT   deny a call of an interrupted run; the model reads the text
   /resolve CALL HOW   decide about an interrupted call: done, not-done or run-again
   /help               list these commands
   /quit               end the session, as does Ctrl-D
@@ -65,7 +65,7 @@ pub(crate) struct Chat {
 impl Chat {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         if printer.format() == Format::Json {
-            let message = "a chat is not one JSON document";
+            let message = "`toolwit chat` does not support `--json`";
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("`toolwit run PROMPT --json` answers one message")
                 .into());
@@ -93,7 +93,9 @@ impl Chat {
         let answers = PreparedAnswers::new(approver(&progress, None));
         let needs_answers = !can_ask() && !flags.allows_every_call();
         let flags = flags.with_approvers(answers.clone(), None);
-        let conversation_or_error = flags.conversation(&model, journal, progress.clone(), cancel).await;
+        let conversation_or_error = flags
+            .build_conversation(&model, journal, progress.clone(), cancel)
+            .await;
         progress.end_turn();
         let mut conversation = conversation_or_error?;
         let session = ChatSession {
@@ -119,20 +121,21 @@ struct ChatSession<'s> {
     interrupts: &'s TurnInterrupts,
     progress: &'s RunProgress,
     cancel: &'s CancellationToken,
-    /// The answers to questions about calls of an earlier process.
+    /// The user's answers to the questions of an interrupted run.
     answers: PreparedAnswers,
-    /// Whether these questions need an answer before their run can continue, because no person can be asked during the
-    /// run.
+    /// Whether all questions of an interrupted run must have an answer before the run can continue, because no person can
+    /// be asked during the run.
     needs_answers: bool,
-    /// The store and the name of the session that stores the conversation, if there is one.
+    /// The store and the name of the session, if the conversation has a session.
     stored_session: Option<(SqliteJournalStore, SessionId)>,
 }
 
 impl ChatSession<'_> {
-    /// Handles lines of input and late results until the input ends or the chat is cancelled. The exit code of a chat
-    /// that was not cancelled is that of the worst turn or command, or success if a person types the input.
+    /// Handles lines of input and late results until the input ends or the chat is cancelled. If a person types the input,
+    /// the exit code is success. Otherwise, the exit code is the worst of all turns and commands. A cancelled chat always
+    /// has the exit code [`Exit::Interrupted`].
     async fn run(&self, input: &mut ChatInput, conversation: &mut Conversation) -> Result<Exit, Failure> {
-        let mut worst = Exit::Success;
+        let mut worst_exit = Exit::Success;
         loop {
             let event = input.next(conversation, self.cancel).await?;
             let exit = match event {
@@ -141,7 +144,7 @@ impl ChatSession<'_> {
                     self.interrupts.ctrl_c();
                     Exit::Success
                 }
-                ChatEvent::LateResult => self.wait(conversation).await,
+                ChatEvent::EditorStopped => self.wait(conversation).await,
                 ChatEvent::Line(Line::End | Line::Command(ChatCommand::Quit)) => break,
                 ChatEvent::Line(line) => self.execute(line, conversation).await,
             };
@@ -149,13 +152,13 @@ impl ChatSession<'_> {
                 return Ok(Exit::Interrupted);
             }
             if !input.has_person() {
-                worst = worst.max(exit);
+                worst_exit = worst_exit.max(exit);
             }
         }
-        Ok(worst)
+        Ok(worst_exit)
     }
 
-    /// Executes a command, or sends a message. The caller handles the end of the input and `/quit`.
+    /// Executes a command, or sends a message to the model. The caller handles the end of the input and `/quit`.
     async fn execute(&self, line: Line, conversation: &mut Conversation) -> Exit {
         let command = match line {
             Line::Empty | Line::End => return Exit::Success,
@@ -185,7 +188,7 @@ impl ChatSession<'_> {
         self.end_turn(outcome)
     }
 
-    /// Waits for a late result, and runs the model on it.
+    /// Waits for the late result of a background call, and runs the model on the result.
     async fn wait(&self, conversation: &mut Conversation) -> Exit {
         if conversation.background_calls() == 0 {
             self.printer.hint("no call runs in the background");
@@ -194,7 +197,7 @@ impl ChatSession<'_> {
         let turn_cancel = self.interrupts.begin_turn();
         let outcome = tokio::select! {
             biased;
-            // Dropping the run leaves a valid history.
+            // Dropping the future of `wake` leaves a valid history.
             () = turn_cancel.cancelled() => None,
             outcome = conversation.wake() => outcome,
         };
@@ -221,7 +224,7 @@ impl ChatSession<'_> {
         }
     }
 
-    /// Prints the output of a chat command, or its error, to standard error.
+    /// Prints the output of a chat command, or the error of the command, to standard error.
     fn print(&self, page: Result<Page, Error>) -> Exit {
         match page {
             Ok(page) => {

@@ -1,4 +1,4 @@
-//! Commands in the chat, which begin with a slash.
+//! The slash commands of the chat, such as `/tools`.
 
 use crate::output::page::{FAINT, NAME, Page, counted, first_sentence};
 use toolwit::agent::Conversation;
@@ -9,20 +9,20 @@ use toolwit::{Error, ErrorKind, Phase};
 pub(super) enum ChatCommand {
     /// Lists the tools whose name or description contains this lowercase text.
     Tools(String),
-    /// Shows usage and budget.
+    /// Shows the used tokens, cost and calls, and the remaining cost budget.
     Budget,
     /// Keeps the user's last message when older ones are summarized.
     Pin,
     /// Waits for a background call.
     Wait,
-    /// Continues the run that an earlier process did not finish.
+    /// Continues the interrupted run: the run that an earlier process did not finish.
     Resume,
-    /// Allows the call with this id or, if it is empty, the only call that waits for an answer.
+    /// Allows the call with this id or, if the id is empty, the only call that waits for an answer.
     Approve(String),
-    /// Denies a call. If the first word is the id of a call that waits, the text after the id is the reason. Otherwise,
-    /// the only call that waits is denied, and the complete text is the reason.
+    /// Denies a call. If the first word is the id of a call that waits for an answer, the text after the id is the reason.
+    /// Otherwise, the only call that waits is denied, and the complete text is the reason.
     Deny(String),
-    /// Decides whether a call took effect. The text is the id of the call, and `done`, `not-done` or `run-again`.
+    /// Decides whether a call took effect. The text is the id of the call, followed by `done`, `not-done` or `run-again`.
     Resolve(String),
     /// Lists the commands.
     Help,
@@ -59,8 +59,14 @@ const COMMANDS: [(&str, &str); 10] = [
     ("/pin", "keep your last message when older ones are summarized"),
     ("/wait", "wait for a background call"),
     ("/resume", "continue a run that was interrupted when its process ended"),
-    ("/approve [CALL]", "allow a call of that run that waits for an answer"),
-    ("/deny [CALL] TEXT", "deny such a call; the model reads the text"),
+    (
+        "/approve [CALL]",
+        "allow a call of an interrupted run that waits for an answer",
+    ),
+    (
+        "/deny [CALL] TEXT",
+        "deny a call of an interrupted run; the model reads the text",
+    ),
     (
         "/resolve CALL HOW",
         "decide about an interrupted call: done, not-done or run-again",
@@ -75,7 +81,7 @@ pub(super) fn command_names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(move |(usage, _)| name(usage))
 }
 
-/// Returns the error of a text that is not a command.
+/// Returns the error for a text that is not a command. The text has no slash.
 pub(super) fn unknown_command(text: &str) -> Error {
     let message = format!("`/{text}` is not a command of the chat");
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
@@ -97,7 +103,7 @@ pub(super) fn help() -> Page {
 /// Keeps the user's last message when older ones are summarized.
 ///
 /// # Errors
-/// If there is no message, or the session cannot be written.
+/// If the user has not sent a message, or the session cannot be written.
 pub(super) async fn pin(conversation: &mut Conversation) -> Result<Page, Error> {
     let Some(text) = conversation.pin_last_message().await? else {
         let message = "the conversation has no message to keep";
@@ -113,9 +119,9 @@ pub(super) async fn pin(conversation: &mut Conversation) -> Result<Page, Error> 
 pub(super) fn list_tools(conversation: &Conversation, text: &str) -> Page {
     let mut page = Page::new();
     let mut count = 0;
-    for named in conversation.tools().iter() {
-        let name = named.name.as_str();
-        let description = &named.definition.description;
+    for tool in conversation.tools().iter() {
+        let name = tool.name.as_str();
+        let description = &tool.definition.description;
         if name.to_lowercase().contains(text) || description.to_lowercase().contains(text) {
             page.styled(NAME, name)
                 .text("  ")
@@ -128,7 +134,7 @@ pub(super) fn list_tools(conversation: &Conversation, text: &str) -> Page {
     page
 }
 
-/// Shows usage and budget.
+/// Shows the used tokens, cost and calls, and the remaining cost budget.
 pub(super) fn show_budget(conversation: &Conversation) -> Page {
     let process = conversation.process();
     let (tokens, remaining) = (process.tokens(), process.remaining());
@@ -141,7 +147,7 @@ pub(super) fn show_budget(conversation: &Conversation) -> Page {
     ));
     page.text(format_args!(", ${:.4}", process.cost().as_usd())).end();
     let remaining_cost = remaining.cost_usd.map(|cost| format!("${:.4} left", cost.as_usd()));
-    let remaining_cost = remaining_cost.unwrap_or_else(|| "no limit of cost".to_owned());
+    let remaining_cost = remaining_cost.unwrap_or_else(|| "no cost limit".to_owned());
     page.styled(FAINT, remaining_cost).end();
     page
 }

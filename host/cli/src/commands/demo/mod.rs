@@ -1,4 +1,4 @@
-//! `toolwit demo`: runs a scripted conversation with the real agent loop and plugins.
+//! `toolwit demo`: runs a conversation with a scripted model, the real agent loop and real plugins.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,20 +26,21 @@ const SCENARIO: &str = include_str!("scenario.toml");
 /// The plugins that the scenario uses.
 const SCENARIO_PLUGINS: [&str; 1] = ["customers"];
 
-/// The plugins that are built in a clone of the repository, so that further commands can use them.
+/// The plugins that are built in a clone of the repository: those of the scenario, and others for the user to try.
 const CLONE_PLUGINS: [&str; 5] = ["calc", "customers", "quota", "redact", "text"];
 
-/// Run a scripted conversation, without a key or network
+/// Run a scripted conversation, without an API key
 ///
-/// Builds plugins that ship with Toolwit if they are missing, and runs a scenario. Outside of the repository in which
-/// the command was compiled, it builds only the plugin of the scenario. The source of that plugin is part of this
-/// program. The model is scripted; the agent loop, the plugins and their results are real. With --json, prints the same
-/// document as `toolwit run --json`.
+/// Builds plugins that ship with Toolwit if they are missing or older than their source, and runs a scenario. The build
+/// needs Rust, and downloads the dependencies of the plugins once. Outside of the repository in which this program was
+/// compiled, only the plugin of the scenario is built, from source that is part of this program. The model is scripted;
+/// the agent loop, the plugins and their results are real. With --json, prints the same document as
+/// `toolwit run --json`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {}
 
-/// The events of the conversation, in order.
-type Events = Arc<Mutex<Vec<Event>>>;
+/// The recorded events of the conversation, in order.
+type RecordedEvents = Arc<Mutex<Vec<Event>>>;
 
 impl Demo {
     #[allow(clippy::unused_self, reason = "all commands have the same signature")]
@@ -57,10 +58,10 @@ impl Demo {
             components.push(shipped.build(name, printer, cancel).await?);
         }
         let host = load(&components, printer, cancel).await?;
-        let events = Events::default();
-        let recorder = events.clone();
+        let events = RecordedEvents::default();
+        let observed_events = events.clone();
         let observer = move |event: &Event, _: &Origin| {
-            recorder
+            observed_events
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(event.clone())
@@ -80,13 +81,14 @@ impl Demo {
         }
         match printer.format() {
             Format::Json => printer.document(&outcome)?,
-            Format::Human => printer.hint(next_step(&shipped.directory)),
+            Format::Human => printer.hint(next_step(&shipped.component_directory)),
         }
         Ok(Exit::Success)
     }
 }
 
-/// Loads and compiles the plugins. An interrupt ends the compilation early, and the run then ends as cancelled.
+/// Loads and compiles the plugins. After an interrupt, compiles no further plugin. The run that follows then ends as
+/// cancelled.
 async fn load(components: &[PathBuf], printer: Printer, cancel: &CancellationToken) -> Result<Toolwit, Error> {
     let mut builder = Toolwit::builder();
     for component in components {

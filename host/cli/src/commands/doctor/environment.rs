@@ -1,5 +1,5 @@
-//! Checks of the command's environment: metadata database, code cache, word vectors, a grants file that does not exist,
-//! and the toolchain for building plugins.
+//! Checks of the command's environment: metadata database, code cache, word vectors, the existence of the grants file, and
+//! the toolchain for building plugins.
 
 use std::io;
 
@@ -44,7 +44,7 @@ async fn check_code_cache(findings: &mut Findings) {
     }
 }
 
-/// Checks the word vectors, if there are any.
+/// Checks the word vectors if the user has installed some.
 fn check_word_vectors(findings: &mut Findings) {
     match vector_directory().map(|directory| directory.open()) {
         Some(Ok(Some(vectors))) => {
@@ -64,19 +64,19 @@ async fn check_toolchain(findings: &mut Findings) {
         Ok(version) => return findings.add_ok("toolchain", format!("Rust plugins can be built: {version}")),
         Err(error) => error,
     };
-    let (why, hint) = match &error {
+    let (reason, hint) = match &error {
         BuildError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => (
             "cargo is not on PATH".to_owned(),
             "install a toolchain from https://rustup.rs",
         ),
         error => {
             let output = error.output().and_then(|output| output.lines().next());
-            let why = output.map_or_else(|| error.to_string(), str::to_owned);
+            let reason = output.map_or_else(|| error.to_string(), str::to_owned);
             let hint = "`rustup default stable` selects a toolchain";
-            (format!("cargo on PATH does not work ({why})"), hint)
+            (format!("cargo on PATH does not work ({reason})"), hint)
         }
     };
-    let message = format!("{why}, so that Rust plugins cannot be built");
+    let message = format!("{reason}, so that Rust plugins cannot be built");
     let hint = format!("{hint}; it is not needed to run plugins");
     findings.add_warning("toolchain", "cargo", message, hint);
 }

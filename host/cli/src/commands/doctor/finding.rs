@@ -1,4 +1,4 @@
-//! The findings of the checks.
+//! The findings of the checks of `toolwit doctor`.
 
 use serde::Serialize;
 
@@ -10,6 +10,7 @@ use toolwit::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Severity {
+    /// The check found nothing wrong.
     Ok,
     /// The subject works, but perhaps not as expected.
     Warning,
@@ -20,10 +21,11 @@ pub(super) enum Severity {
 /// A finding of a check.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
-    /// The check: `plugins`, `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`, `vectors`,
-    /// `toolchain`.
+    /// The name of the check: `plugins`, `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`,
+    /// `vectors` or `toolchain`.
     pub(super) check: &'static str,
-    pub(super) state: Severity,
+    #[serde(rename = "state")]
+    pub(super) severity: Severity,
     /// The plugin that the finding is about, or another part of the installation, such as `cache` or `cargo`.
     pub(super) subject: Option<String>,
     pub(super) message: String,
@@ -34,7 +36,7 @@ pub(super) struct Finding {
 #[derive(Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
-    /// The exit code of the worst problem.
+    /// The exit code of the worst problem. `None` if there is no problem.
     exit: Option<Exit>,
 }
 
@@ -89,7 +91,7 @@ impl Findings {
         );
     }
 
-    /// Adds an error as a problem of the plugin that the error names, if any.
+    /// Adds an error as a problem. If the error names a plugin, this plugin is the subject.
     pub(super) fn add_error(&mut self, check: &'static str, error: &Error) {
         let message = error.message.clone();
         self.exit = self.exit.max(Some(exit_of(error)));
@@ -105,14 +107,14 @@ impl Findings {
     fn add(
         &mut self,
         check: &'static str,
-        state: Severity,
+        severity: Severity,
         subject: Option<String>,
         message: String,
         suggestion: Option<String>,
     ) {
         self.list.push(Finding {
             check,
-            state,
+            severity,
             subject,
             message,
             suggestion,

@@ -20,7 +20,7 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
     for package in registry.packages() {
         let Some(plugin) = package.plugin() else { continue };
         let digest = &plugin.inspection().digest;
-        let effective = EffectiveRights::new(plugin.declared_capabilities(), grants, plugin.name(), digest);
+        let granted_rights = EffectiveRights::new(plugin.declared_capabilities(), grants, plugin.name(), digest);
         warn_about_stale_grants(plugin, grants, findings);
         match plugin.rights().await {
             Ok(rights) => report_ineffective_rules(plugin, &rights, findings),
@@ -29,7 +29,7 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
         }
         let needs = package.manifest.iter().flat_map(|manifest| &manifest.environment);
         for need in needs.filter(|need| need.required) {
-            if !is_met(need, &effective) {
+            if !is_met(need, &granted_rights) {
                 report_missing_value(plugin, need, findings);
             }
         }
@@ -39,7 +39,7 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
     findings.add_ok("grants", format!("{count} can be read"));
 }
 
-/// Checks the secret store, if there is one. Returns `false` if it cannot be read, which is reported as a problem.
+/// Checks the secret store, if there is one. If the store cannot be read, reports a problem and returns `false`.
 fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
     let Ok(path) = authority.secrets.path() else {
         return true;
@@ -69,8 +69,8 @@ fn is_open_to_others(_path: &Path) -> bool {
     false
 }
 
-/// Reports granted rules without effect: rules that cannot be enforced, and secrets that do not exist. Without such a
-/// secret, no call of the plugin runs. Warns about granted variables without a value.
+/// Reports granted rules without effect as problems: rules that cannot be enforced, and secrets that do not exist. No call
+/// of a plugin runs if one of its granted secrets is missing. Warns about granted variables without a value.
 fn report_ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings: &mut Findings) {
     let name = plugin.name();
     for rule in rights.unenforceable_directories.values() {
@@ -104,7 +104,7 @@ fn report_ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings:
     }
 }
 
-/// Warns if a plugin has grants, but all of them are for other versions.
+/// Warns if all grants of a plugin are for other versions of the plugin.
 fn warn_about_stale_grants(plugin: &Plugin, grants: &Grants, findings: &mut Findings) {
     let digest = &plugin.inspection().digest;
     let has_current_grants = grants.grants.iter().any(|grant| grant.is_for(plugin.name(), digest));
@@ -136,7 +136,7 @@ fn report_missing_value(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut 
     findings.add_problem("needs", plugin, message, Some(hint), Exit::Usage);
 }
 
-/// Warns about grants for plugins that do not exist: a mistyped name grants nothing.
+/// Warns about grants for plugins that do not exist, for example because the name was mistyped.
 fn warn_about_unknown_plugins(registry: &Registry, grants: &Grants, findings: &mut Findings) {
     let plugin_names: BTreeSet<&str> = grants.grants.iter().map(|grant| grant.plugin.as_str()).collect();
     for name in plugin_names.into_iter().filter(|name| registry.package(name).is_none()) {

@@ -34,7 +34,11 @@ impl Doctor {
         let mut findings = Findings::default();
         let grants = self.authority.grants.read();
         let host_or_error = match &grants {
-            Ok(_) => self.plugins.load_granted(&LimitFlags::default(), &self.authority).await,
+            Ok(_) => {
+                self.plugins
+                    .load_with_grants(&LimitFlags::default(), &self.authority)
+                    .await
+            }
             Err(_) => self.plugins.load(&LimitFlags::default()).await,
         };
         match host_or_error {
@@ -64,7 +68,7 @@ impl Doctor {
 fn findings_page(findings: &[Finding]) -> Page {
     let mut page = Page::new();
     for finding in findings {
-        let (style, word) = match finding.state {
+        let (style, word) = match finding.severity {
             Severity::Ok => (GOOD, "ok     "),
             Severity::Warning => (WARN, "warning"),
             Severity::Problem => (BAD, "problem"),
@@ -77,9 +81,8 @@ fn findings_page(findings: &[Finding]) -> Page {
     page
 }
 
-/// Returns the exit code for an error that a check found, as the help of the command describes. Unlike in [`Exit::of`],
-/// every error of loading or linking means that a package is broken, even an exceeded limit. The errors that are
-/// neither of a package nor an interrupt have the code 2.
+/// Returns the exit code for an error that a check found: 130 for an interrupt, 3 for an error of a package, else 2. In
+/// contrast to [`Exit::of`], every error of loading or linking is an error of a package, even an exceeded limit.
 fn exit_of(error: &Error) -> Exit {
     match (error.phase, Exit::of(error)) {
         (_, Exit::Interrupted) => Exit::Interrupted,
@@ -94,7 +97,7 @@ mod tests {
     use toolwit::ErrorKind;
 
     #[test]
-    fn a_problem_exits_with_3_for_a_broken_package_and_else_with_2() {
+    fn the_exit_code_is_3_for_a_broken_package_130_for_an_interrupt_and_else_2() {
         let cases = [
             (ErrorKind::UnknownImport, Phase::Link, 3),
             (ErrorKind::Fuel, Phase::Load, 3),
@@ -110,7 +113,7 @@ mod tests {
             let exit = exit_of(&Error::new(kind, phase, "it failed"));
             assert_eq!(exit as u8, number, "{kind} in {phase}");
         }
-        let of_package = Error::new(ErrorKind::Configuration, Phase::Registry, "it failed").with_plugin("a");
-        assert_eq!(exit_of(&of_package), Exit::NotLoaded);
+        let package_error = Error::new(ErrorKind::Configuration, Phase::Registry, "it failed").with_plugin("a");
+        assert_eq!(exit_of(&package_error), Exit::NotLoaded);
     }
 }

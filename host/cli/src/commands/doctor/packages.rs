@@ -3,7 +3,7 @@
 
 use super::finding::Findings;
 use crate::exit::Exit;
-use crate::hint::{discovery_error, with_command};
+use crate::hint::{discovery_error, with_fixing_hint};
 use crate::output::package::wit_warning;
 use crate::output::page::counted;
 use crate::shell::SuggestedCommand;
@@ -18,7 +18,7 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
             "packages",
             &package.name,
             message,
-            with_command(reason).suggestion.clone(),
+            with_fixing_hint(reason).suggestion.clone(),
             Exit::NotLoaded,
         );
     }
@@ -42,8 +42,8 @@ pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     match registry.failing_tools() {
         Ok(failing) => {
             for FailingTool { tool, error } in failing {
-                let why = error.as_deref().unwrap_or("unknown reason");
-                let message = format!("{tool} failed when it was last called: {why}");
+                let reason = error.as_deref().unwrap_or("unknown reason");
+                let message = format!("{tool} failed when it was last called: {reason}");
                 let call = SuggestedCommand::new("call").operand(tool.as_str());
                 let hint = format!("a successful call clears this: `{call}`");
                 findings.add_warning("health", tool.owner(), message, hint);

@@ -16,7 +16,7 @@ pub(super) struct RuleFlags {
     /// HTTP requests to a host or a URL prefix; GET and HEAD over HTTPS by default
     #[arg(long, value_name = "[METHODS] URL")]
     http: Vec<String>,
-    /// Non-public addresses to which the hosts may resolve
+    /// Non-public address or address range to which the hosts of --http may resolve
     #[arg(long, value_name = "ADDRESS", requires = "http")]
     address: Vec<String>,
     /// Directory to read, and its path in the plugin
@@ -25,16 +25,16 @@ pub(super) struct RuleFlags {
     /// Directory to read and write, and its path in the plugin
     #[arg(long, value_name = "DIR::GUEST")]
     write: Vec<String>,
-    /// Size limit of a writable directory
+    /// Size limit of each writable directory
     #[arg(long, value_name = "SIZE", requires = "write")]
     quota: Option<String>,
-    /// Environment variable of the host, or one with a value
+    /// Environment variable, with the value of the host or with VALUE
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
     /// Setting, which the plugin reads through `wasi:config`
     #[arg(long, value_name = "KEY=VALUE")]
     config: Vec<String>,
-    /// Private key–value store of the plugin, given by its size limit
+    /// Size limit of a private key–value store for the plugin
     #[arg(long, value_name = "SIZE")]
     keyvalue: Option<String>,
     /// Id of another tool that the plugin may call
@@ -59,13 +59,13 @@ pub(super) struct RuleFlags {
 
 impl RuleFlags {
     /// Parses the rules.
-    pub(super) fn rules(&self) -> Result<GrantRules, RuleError> {
+    pub(super) fn parse(&self) -> Result<GrantRules, RuleError> {
         let addresses: Vec<AddressRange> = parse_all(&self.address, |address| address.parse())?;
         let mut files = parse_all(&self.read, |rule| parse_directory(rule, AccessMode::Read, None))?;
-        let write = |rule: &str| parse_directory(rule, AccessMode::ReadWrite, self.quota.as_deref());
-        files.extend(parse_all(&self.write, write)?);
+        let parse_writable = |rule: &str| parse_directory(rule, AccessMode::ReadWrite, self.quota.as_deref());
+        files.extend(parse_all(&self.write, parse_writable)?);
         let config: BTreeMap<_, _> = parse_all(&self.config, |rule| {
-            let (key, value) = rule.split_once('=').ok_or_else(|| malformed(rule, "KEY=VALUE"))?;
+            let (key, value) = rule.split_once('=').ok_or_else(|| form_error(rule, "KEY=VALUE"))?;
             Ok((key.to_owned(), value.to_owned()))
         })?
         .into_iter()
@@ -81,7 +81,7 @@ impl RuleFlags {
             })?,
             secrets: self.parse_secret()?.into_iter().collect(),
             config,
-            keyvalue: self.keyvalue.as_deref().map(parse_key_value).transpose()?,
+            keyvalue: self.keyvalue.as_deref().map(parse_keyvalue_quota).transpose()?,
             tools: self.tool.clone(),
             context: self.context.clone(),
             blackboard: self.blackboard.as_deref().map(str::parse).transpose()?,
@@ -100,8 +100,8 @@ impl RuleFlags {
     }
 }
 
-/// Returns the kinds of the rules, each with a list of capabilities. The rules of a kind have an effect only if the
-/// component imports at least one of the listed capabilities.
+/// Returns the kinds of rules that `rules` contains, each with a list of capabilities. A rule has an effect only if the
+/// component imports at least one of the capabilities of its kind.
 pub(super) fn rule_kinds(rules: &GrantRules) -> Vec<(&'static str, &'static [Capability])> {
     let kinds = [
         (!rules.http.is_empty(), "http", &[Capability::Http][..]),
@@ -118,8 +118,10 @@ pub(super) fn rule_kinds(rules: &GrantRules) -> Vec<(&'static str, &'static [Cap
             &[Capability::Http, Capability::Env],
         ),
     ];
-    let present = kinds.into_iter().filter(|(is_granted, ..)| *is_granted);
-    present.map(|(_, kind, capabilities)| (kind, capabilities)).collect()
+    let granted_kinds = kinds.into_iter().filter(|(is_granted, ..)| *is_granted);
+    granted_kinds
+        .map(|(_, kind, capabilities)| (kind, capabilities))
+        .collect()
 }
 
 fn parse_all<T>(texts: &[String], parse: impl Fn(&str) -> Result<T, RuleError>) -> Result<Vec<T>, RuleError> {
@@ -128,7 +130,7 @@ fn parse_all<T>(texts: &[String], parse: impl Fn(&str) -> Result<T, RuleError>) 
 
 fn parse_directory(rule: &str, access: AccessMode, quota: Option<&str>) -> Result<DirectoryRule, RuleError> {
     let parts = rule.split_once("::").filter(|(host, _)| !host.is_empty());
-    let (host, guest) = parts.ok_or_else(|| malformed(rule, "DIR::GUEST"))?;
+    let (host, guest) = parts.ok_or_else(|| form_error(rule, "DIR::GUEST"))?;
     // The path is made absolute, because the grant must not depend on the current directory of the shell.
     let absolute = std::path::absolute(Path::new(host)).map_err(|error| {
         RuleError::new(format!(
@@ -142,12 +144,12 @@ fn parse_directory(rule: &str, access: AccessMode, quota: Option<&str>) -> Resul
     DirectoryRule::new(absolute, guest, access, quota)
 }
 
-fn parse_key_value(quota: &str) -> Result<KeyValueRule, RuleError> {
+fn parse_keyvalue_quota(quota: &str) -> Result<KeyValueRule, RuleError> {
     let quota = quota.parse::<ByteCount>();
     let quota_bytes = quota.map_err(|error| RuleError::new(error.to_string()))?.0;
     Ok(KeyValueRule { quota_bytes })
 }
 
-fn malformed(text: &str, form: &str) -> RuleError {
+fn form_error(text: &str, form: &str) -> RuleError {
     RuleError::new(format!("`{}` is not of the form `{form}`", text.escape_debug()))
 }

@@ -1,4 +1,4 @@
-//! `toolwit grant`: the grants of a plugin.
+//! `toolwit grant`: grants access to a plugin, or shows its grants.
 
 mod flags;
 mod needs;
@@ -28,9 +28,9 @@ Examples:
 
 /// Grant access to a plugin, or show its grants
 ///
-/// A grant is for one version of a component, by its digest: a replaced component has no grants until they are renewed.
-/// A grant applies from the next call, also in a running host. Each change adds a line to the log next to the grants
-/// file.
+/// Without --any-version, a grant is for one version of a component, which its digest identifies: a replaced component
+/// has no grants until you grant again. A grant applies from the next call, also in a running host. Each change adds a
+/// line to the log next to the grants file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Grant {
@@ -41,10 +41,10 @@ pub(crate) struct Grant {
     /// Grant for one call
     #[arg(long, conflicts_with = "session")]
     once: bool,
-    /// Grant for the first conversation that uses it
+    /// Grant for one conversation: the first that uses the grant
     #[arg(long)]
     session: bool,
-    /// Grant to any component with this name; everyone who can replace the file has the grant
+    /// Grant to any component with this name; anyone who can replace the component file gets the grant
     #[arg(long)]
     any_version: bool,
     #[command(flatten)]
@@ -55,12 +55,12 @@ pub(crate) struct Grant {
 
 impl Grant {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.load_for_grants(&self.authority).await?;
+        let host = self.plugins.load_for_granting(&self.authority).await?;
         let plugin = find_plugin(&host, &self.plugin)?;
         let file = self.authority.grants.file()?;
         let rules = self
             .rules
-            .rules()
+            .parse()
             .map_err(|error| Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string()))?;
         if rules == GrantRules::default() {
             let package = host.registry().package(plugin.name()).cloned();
@@ -68,8 +68,7 @@ impl Grant {
                 Some(package) => package.read_requested_permissions().await,
                 None => Ok(None),
             };
-            // If the requested permissions cannot be read, the grants are shown anyway, because they do not depend on
-            // them.
+            // The grants are shown even if the requested permissions cannot be read.
             let requested = requested.unwrap_or_else(|error| {
                 printer.warn(&error.message);
                 None
@@ -122,7 +121,7 @@ fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: 
     for kind in &without_effect {
         page.styled(WARN, "warning:")
             .text(format_args!(
-                " {} does not import {kind}: the rule has no effect",
+                " the {kind} rule has no effect, because {} does not import the capability",
                 plugin.name()
             ))
             .end();

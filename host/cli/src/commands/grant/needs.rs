@@ -1,13 +1,12 @@
-//! The requirements of a manifest, compared with the grants.
+//! The environment needs of a manifest, compared with the grants.
 
 use crate::input::environment::variable;
 use toolwit::grants::EffectiveRights;
 use toolwit::registry::EnvironmentNeed;
 
-/// Returns whether a value that a manifest requires is granted: as an environment variable, a secret or a setting. A
+/// Returns whether a value that a manifest needs is granted: as an environment variable, a secret or a setting. A
 /// variable that is granted without a value counts only if it is set in the environment of the host. Values that a
-/// conversation provides
-/// are not considered.
+/// conversation provides are not considered.
 pub(crate) fn is_met(need: &EnvironmentNeed, effective: &EffectiveRights) -> bool {
     let is_variable = effective
         .rules

@@ -1,4 +1,4 @@
-//! The permissions that a policy file of another host requests, compared with the grants.
+//! The permissions that a package requests in the formats of other hosts, compared with the grants.
 
 use serde::Serialize;
 
@@ -13,28 +13,29 @@ use toolwit::tool::MissingGrant;
 #[derive(Serialize)]
 pub(super) struct RequestedAccess {
     /// The access in the form that `toolwit explain` accepts, except that an HTTP request can have several methods. If
-    /// no grant corresponds to the access, the text of the policy file.
-    what: String,
-    /// Whether the access is granted, with all its methods.
+    /// a grant cannot express the access, the text of the request.
+    #[serde(rename = "what")]
+    access: String,
+    /// Whether the access is granted: for an HTTP request, with every method.
     is_granted: bool,
-    /// The command that grants the access. `None` if the access is granted, or if no grant corresponds to it.
+    /// The command that grants the access. `None` if the access is granted, or if a grant cannot express it.
     command: Option<String>,
 }
 
 /// Compares requested permissions with the grants.
 pub(super) fn compare_requests(requested: &RequestedPermissions, effective: &EffectiveRights) -> Vec<RequestedAccess> {
     let grants = requested.grants.iter().map(|grant| {
-        let what = access_of(grant);
-        let is_granted = each_method(&what).all(|access| is_granted(&access, effective));
+        let access = access_of(grant);
+        let is_granted = split_methods(&access).all(|access| is_granted(&access, effective));
         let command = (!is_granted).then(|| grant_command(grant).to_string());
         RequestedAccess {
-            what,
+            access,
             is_granted,
             command,
         }
     });
-    let others = requested.others.iter().map(|what| RequestedAccess {
-        what: what.clone(),
+    let others = requested.others.iter().map(|text| RequestedAccess {
+        access: text.clone(),
         is_granted: false,
         command: None,
     });
@@ -53,13 +54,13 @@ fn access_of(grant: &MissingGrant) -> String {
     }
 }
 
-/// Splits an access into one for each of its methods: `GET,POST URL` becomes two.
-fn each_method(access: &str) -> impl Iterator<Item = String> {
+/// Splits an access with several methods into accesses with one method: `GET,POST URL` into `GET URL` and `POST URL`.
+fn split_methods(access: &str) -> impl Iterator<Item = String> {
     let (methods, target) = access.split_once(' ').unwrap_or((access, ""));
     methods.split(',').map(move |method| format!("{method} {target}"))
 }
 
-/// Adds a scheme and a path to the URL of a grant, if the URL is only a host.
+/// Adds the scheme `https` and a final slash to a URL without a scheme.
 fn with_scheme(url: &str) -> String {
     if url.contains("://") {
         url.to_owned()
@@ -73,19 +74,19 @@ fn is_granted(access: &str, effective: &EffectiveRights) -> bool {
     target.is_ok_and(|target| effective.require(&parse_access(access, target.as_ref())).is_ok())
 }
 
-/// Writes the requests, with the commands that grant them, and the number of those that are omitted.
+/// Writes the requests, with the commands that grant them, and the number of omitted requests.
 pub(super) fn write_requests(page: &mut Page, requests: &[RequestedAccess], omitted: usize) {
     for request in requests {
-        let state = match (&request.command, request.is_granted) {
+        let status = match (&request.command, request.is_granted) {
             (_, true) => "which is granted",
             (Some(_), false) => "which is not granted",
             (None, false) => "which a grant cannot express",
         };
         page.indent(2)
             .text("requests: ")
-            .text(&request.what)
+            .text(&request.access)
             .text(", ")
-            .text(state)
+            .text(status)
             .end();
         if let Some(command) = &request.command {
             page.indent(4).styled(FAINT, format_args!("hint: {command}")).end();

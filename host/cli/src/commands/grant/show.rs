@@ -12,19 +12,21 @@ use toolwit::grants::{EffectiveRights, GrantScope, stale_grants};
 use toolwit::registry::{EnvironmentNeed, Manifest, RequestedPermissions};
 use toolwit::sandbox::{GrantsFile, Plugin};
 
-/// A grant that applies to the plugin, with those of its rules whose capabilities the component imports.
+/// A grant that applies to this version of the plugin. Rules are omitted if the component does not import their
+/// capability.
 #[derive(Serialize)]
 struct ShownGrant {
     scope: GrantScope,
     /// Whether a grant for one call or one conversation has been used.
-    used: bool,
+    #[serde(rename = "used")]
+    is_used: bool,
     rules: Vec<String>,
 }
 
 impl ShownGrant {
     /// Describes each rule. Adds the scope of the grant, except for `Always`, and whether the grant has been used.
     fn lines(&self) -> impl Iterator<Item = String> {
-        let note = match (self.scope, self.used) {
+        let note = match (self.scope, self.is_used) {
             (GrantScope::Always, _) => String::new(),
             (scope, false) => format!(" ({scope})"),
             (scope, true) => format!(" ({scope}, used)"),
@@ -33,7 +35,7 @@ impl ShownGrant {
     }
 }
 
-/// Prints the imports of a plugin, its requirements, the permissions that its package requests, and its grants.
+/// Prints the imports of a plugin, its environment needs, the permissions that its package requests, and its grants.
 pub(super) fn print(
     printer: Printer,
     plugin: &Plugin,
@@ -52,7 +54,7 @@ pub(super) fn print(
     for grant in grants.grants.iter().filter(|grant| grant.is_for(plugin.name(), digest)) {
         shown_grants.push(ShownGrant {
             scope: grant.scope,
-            used: grant.scope != GrantScope::Always && file.is_used(grant).map_err(Error::from)?,
+            is_used: grant.scope != GrantScope::Always && file.is_used(grant).map_err(Error::from)?,
             rules: rules_of(grant),
         });
     }
@@ -69,7 +71,7 @@ pub(super) fn print(
                 "met": is_met(need, &effective),
             })
         });
-        let unused = shown_grants.iter().filter(|grant| !grant.used);
+        let unused = shown_grants.iter().filter(|grant| !grant.is_used);
         return printer.document(&serde_json::json!({
             "plugin": plugin.name(),
             "digest": digest,
@@ -93,9 +95,9 @@ pub(super) fn print(
     }
     requests::write_requests(&mut page, &requests, omitted_requests);
     let grant_lines: Vec<_> = shown_grants.iter().flat_map(ShownGrant::lines).collect();
-    for (title, lines) in [("has", &grant_lines), ("another version had", &stale_rules)] {
+    for (label, lines) in [("has", &grant_lines), ("another version had", &stale_rules)] {
         for line in lines {
-            page.indent(2).text(title).text(": ").text(line).end();
+            page.indent(2).text(label).text(": ").text(line).end();
         }
     }
     if grant_lines.is_empty() {
@@ -117,7 +119,7 @@ fn imports_text(plugin: &Plugin) -> String {
     }
 }
 
-/// Describes a requirement of the manifest, and whether it is met.
+/// Describes an environment need of the manifest, and whether it is met.
 fn describe_need(need: &EnvironmentNeed, effective: &EffectiveRights) -> String {
     let mut text = need.name.clone();
     match need.description.trim() {

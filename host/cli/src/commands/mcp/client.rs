@@ -1,4 +1,4 @@
-//! The clients that can be configured, and the paths of their configurations.
+//! The MCP clients that `toolwit mcp install` configures, and the paths of their configuration files.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub(super) enum Client {
     Zed,
 }
 
-/// The form of an entry of a client's configuration.
+/// The form of the entry for a server in a client's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryForm {
     /// `{"command": …, "args": […]}` under this key.
@@ -48,8 +48,8 @@ pub(super) enum EntryForm {
 }
 
 impl Client {
-    /// Returns the form of the entries in its configuration.
-    pub(super) fn form(self) -> EntryForm {
+    /// Returns the form of a server's entry in the configuration of this client.
+    pub(super) fn entry_form(self) -> EntryForm {
         match self {
             Self::Vscode => EntryForm::Typed("servers"),
             Self::ClaudeCode => EntryForm::Typed("mcpServers"),
@@ -60,11 +60,12 @@ impl Client {
         }
     }
 
-    /// Returns the path of its configuration, relative to the current directory for Claude Code.
+    /// Returns the path of the client's configuration file. For Claude Code, the path is relative to the current
+    /// directory.
     ///
     /// # Errors
     /// If the home directory is unknown.
-    pub(super) fn path(self) -> Result<PathBuf, Error> {
+    pub(super) fn configuration_path(self) -> Result<PathBuf, Error> {
         if self == Self::ClaudeCode {
             return Ok(PathBuf::from(".mcp.json"));
         }
@@ -79,21 +80,21 @@ impl Client {
         Ok(match self {
             Self::AmazonQ => home.join(".aws/amazonq/mcp.json"),
             Self::ClaudeCode => PathBuf::from(".mcp.json"),
-            Self::ClaudeDesktop => application_data(&base).join("Claude/claude_desktop_config.json"),
+            Self::ClaudeDesktop => application_directory(&base).join("Claude/claude_desktop_config.json"),
             Self::Codex => codex_home.join("config.toml"),
             Self::Cursor => home.join(".cursor/mcp.json"),
             Self::Gemini => home.join(".gemini/settings.json"),
             Self::LmStudio => home.join(".lmstudio/mcp.json"),
             Self::Opencode => base.config_dir().join("opencode/opencode.json"),
-            Self::Vscode => application_data(&base).join("Code/User/mcp.json"),
+            Self::Vscode => application_directory(&base).join("Code/User/mcp.json"),
             Self::Windsurf => home.join(".codeium/windsurf/mcp_config.json"),
             Self::Zed => base.config_dir().join("zed/settings.json"),
         })
     }
 }
 
-/// Returns the directory with the data of desktop applications.
-fn application_data(base: &impl BaseStrategy) -> PathBuf {
+/// Returns the directory with the configuration of desktop applications.
+fn application_directory(base: &impl BaseStrategy) -> PathBuf {
     if cfg!(target_os = "macos") {
         base.home_dir().join("Library/Application Support")
     } else {

@@ -1,4 +1,4 @@
-//! The configuration file of a client.
+//! The configuration file of an MCP client.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use super::client::EntryForm;
 use toolwit::tool::file::StagedFile;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The command with which a client starts the server.
+/// The command with which an MCP client starts `toolwit mcp`.
 pub(super) struct StartCommand {
     /// The name of the server in the client.
     pub(super) name: String,
@@ -22,33 +22,36 @@ pub(super) struct StartCommand {
 /// Adds the server to the text of a configuration, and returns the new text. Replaces an entry of the same name.
 ///
 /// # Errors
-/// If the existing text cannot be extended: it is not valid in the client's format, JSON or TOML, or it has other types
-/// than expected.
-pub(super) fn with_server(existing: &str, form: EntryForm, start: &StartCommand) -> Result<String, String> {
+/// If the existing text is not a JSON object or a TOML document, or if its value for the servers is not an object or a
+/// table.
+pub(super) fn with_server(existing: &str, form: EntryForm, start_command: &StartCommand) -> Result<String, String> {
     match form {
-        EntryForm::Toml => add_to_toml(existing, start),
-        EntryForm::Plain(key) => add_to_json(existing, key, &start.name, command_entry(start)),
+        EntryForm::Toml => add_to_toml(existing, start_command),
+        EntryForm::Plain(key) => add_to_json(existing, key, &start_command.name, command_entry(start_command)),
         EntryForm::Typed(key) => {
             let mut entry = Map::from_iter([("type".to_owned(), json!("stdio"))]);
-            entry.extend(command_entry(start));
-            add_to_json(existing, key, &start.name, entry)
+            entry.extend(command_entry(start_command));
+            add_to_json(existing, key, &start_command.name, entry)
         }
         EntryForm::OneList => {
-            let program = [start.program.clone()].into_iter();
-            let command: Vec<_> = program.chain(start.arguments.iter().cloned()).collect();
+            let program = [start_command.program.clone()].into_iter();
+            let command: Vec<_> = program.chain(start_command.arguments.iter().cloned()).collect();
             let entry = [
                 ("type", json!("local")),
                 ("command", json!(command)),
                 ("enabled", json!(true)),
             ];
             let entry = entry.into_iter().map(|(key, value)| (key.to_owned(), value));
-            add_to_json(existing, "mcp", &start.name, entry.collect())
+            add_to_json(existing, "mcp", &start_command.name, entry.collect())
         }
     }
 }
 
-fn command_entry(start: &StartCommand) -> Map<String, Value> {
-    let entry = [("command", json!(start.program)), ("args", json!(start.arguments))];
+fn command_entry(start_command: &StartCommand) -> Map<String, Value> {
+    let entry = [
+        ("command", json!(start_command.program)),
+        ("args", json!(start_command.arguments)),
+    ];
     entry.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
@@ -66,7 +69,7 @@ fn add_to_json(existing: &str, key: &str, name: &str, entry: Map<String, Value>)
     Ok(format!("{root:#}\n"))
 }
 
-fn add_to_toml(existing: &str, start: &StartCommand) -> Result<String, String> {
+fn add_to_toml(existing: &str, start_command: &StartCommand) -> Result<String, String> {
     let mut document: DocumentMut = existing
         .parse()
         .map_err(|error: toml_edit::TomlError| format!("it is not valid TOML ({})", error.message()))?;
@@ -77,37 +80,37 @@ fn add_to_toml(existing: &str, start: &StartCommand) -> Result<String, String> {
     });
     let servers = servers.as_table_like_mut().ok_or("`mcp_servers` is not a table")?;
     let mut entry = toml_edit::Table::new();
-    entry.insert("command", toml_edit::value(start.program.as_str()));
-    let arguments: toml_edit::Array = start.arguments.iter().map(String::as_str).collect();
+    entry.insert("command", toml_edit::value(start_command.program.as_str()));
+    let arguments: toml_edit::Array = start_command.arguments.iter().map(String::as_str).collect();
     entry.insert("args", toml_edit::value(arguments));
-    servers.insert(&start.name, toml_edit::Item::Table(entry));
+    servers.insert(&start_command.name, toml_edit::Item::Table(entry));
     Ok(document.to_string())
 }
 
-/// Reads a configuration, which may not exist yet.
+/// Reads a configuration file. Returns an empty text if the file does not exist.
 ///
 /// # Errors
-/// If it exists and cannot be read.
+/// If the file exists and cannot be read.
 pub(super) fn read(path: &Path) -> Result<String, Error> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(unusable(path, "read", &error)),
+        Err(error) => Err(file_error(path, "read", &error)),
     }
 }
 
-/// Writes a configuration. Replaces the file in one step, so that a client never reads a part of it.
+/// Writes a configuration file. Replaces the file in one step, so that a client never reads an incomplete file.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the file cannot be written.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
     // If the path is a symbolic link, its target is replaced, and the link stays.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let replaced = StagedFile::write_with_same_permissions(&target, text.as_bytes()).and_then(StagedFile::commit);
-    replaced.map_err(|error| unusable(path, "written", &error))
+    let result = StagedFile::write_with_same_permissions(&target, text.as_bytes()).and_then(StagedFile::commit);
+    result.map_err(|error| file_error(path, "written", &error))
 }
 
-fn unusable(path: &Path, action: &str, error: &io::Error) -> Error {
+fn file_error(path: &Path, action: &str, error: &io::Error) -> Error {
     let message = format!("the configuration `{}` cannot be {action}: {error}", path.display());
     Error::new(ErrorKind::Io, Phase::Registry, message)
 }
@@ -144,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_has_the_server_only() {
+    fn a_new_configuration_has_only_the_server() {
         let one_list = with_server("", EntryForm::OneList, &start_command()).unwrap();
         let entry = json!({"type": "local", "command": ["/bin/toolwit", "mcp"], "enabled": true});
         assert_eq!(
@@ -160,12 +163,12 @@ mod tests {
 
     #[test]
     fn text_that_cannot_be_extended_is_refused() {
-        let refused = |text: &str, form| with_server(text, form, &start_command()).unwrap_err();
-        assert!(refused("{ // mine\n}", EntryForm::Plain("mcpServers")).contains("comments"));
-        assert!(refused("[]", EntryForm::Plain("mcpServers")).contains("object"));
-        assert!(refused("{\"mcpServers\": 3}", EntryForm::Plain("mcpServers")).contains("`mcpServers`"));
-        assert!(refused("x = ", EntryForm::Toml).contains("TOML"));
-        assert!(refused("mcp_servers = 3", EntryForm::Toml).contains("`mcp_servers`"));
+        let error_of = |text: &str, form| with_server(text, form, &start_command()).unwrap_err();
+        assert!(error_of("{ // mine\n}", EntryForm::Plain("mcpServers")).contains("comments"));
+        assert!(error_of("[]", EntryForm::Plain("mcpServers")).contains("object"));
+        assert!(error_of("{\"mcpServers\": 3}", EntryForm::Plain("mcpServers")).contains("`mcpServers`"));
+        assert!(error_of("x = ", EntryForm::Toml).contains("TOML"));
+        assert!(error_of("mcp_servers = 3", EntryForm::Toml).contains("`mcp_servers`"));
     }
 
     #[test]

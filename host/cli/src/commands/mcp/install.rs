@@ -6,11 +6,12 @@ use clap::Parser;
 
 use super::client::Client;
 use super::client_file::{StartCommand, read, with_server, write};
-use crate::command_line::CommandLine;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::paths::path_text;
 use crate::input::plugins::PluginFlags;
+use crate::input::served_host::ServedHostFlags;
+use crate::output::flags::OutputFlags;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer};
 use toolwit::{Error, ErrorKind, Phase};
@@ -23,8 +24,8 @@ Examples:
 
 /// Configure an MCP client to use the tools of plugins
 ///
-/// Prints the configuration. With --write, adds it to the configuration file of the client, whose other entries do not
-/// change. Options after -- are passed to `toolwit mcp`.
+/// Prints the configuration. With --write, adds it to the configuration file of the client, and does not change other
+/// entries of the file. Options after -- are passed to `toolwit mcp`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Install {
@@ -38,7 +39,7 @@ pub(super) struct Install {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Name of the server in the client
-    #[arg(long, value_name = "NAME", default_value = "toolwit", value_parser = parse_name)]
+    #[arg(long, value_name = "NAME", default_value = "toolwit", value_parser = parse_server_name)]
     name: String,
     #[command(flatten)]
     plugins: PluginFlags,
@@ -49,12 +50,12 @@ pub(super) struct Install {
 
 impl Install {
     pub(super) fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let start = self.start_command()?;
-        let form = self.client.form();
-        let new_configuration = with_server("", form, &start).map_err(|problem| internal_error(&problem))?;
+        let start_command = self.start_command()?;
+        let form = self.client.entry_form();
+        let new_configuration = with_server("", form, &start_command).map_err(|problem| internal_error(&problem))?;
         if !self.write {
-            printer.text(&new_configuration)?;
-            if let Ok(path) = self.path()
+            printer.raw_text(&new_configuration)?;
+            if let Ok(path) = self.configuration_path()
                 && printer.format() == Format::Human
             {
                 let mut page = Page::new();
@@ -65,11 +66,11 @@ impl Install {
             }
             return Ok(Exit::Success);
         }
-        let path = self.path()?;
-        let text = with_server(&read(&path)?, form, &start).map_err(|problem| {
+        let path = self.configuration_path()?;
+        let text = with_server(&read(&path)?, form, &start_command).map_err(|problem| {
             let message = format!("the configuration `{}` cannot be extended: {problem}", path.display());
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                .with_suggestion("repeat the command without `--write`, and add what it prints by hand")
+                .with_suggestion("repeat the command without `--write`, and add the printed configuration by hand")
         })?;
         write(&path, &text)?;
         if printer.format() == Format::Json {
@@ -85,14 +86,15 @@ impl Install {
         Ok(Exit::Success)
     }
 
-    fn path(&self) -> Result<PathBuf, Error> {
+    fn configuration_path(&self) -> Result<PathBuf, Error> {
         match &self.file {
             Some(file) => Ok(file.clone()),
-            None => self.client.path(),
+            None => self.client.configuration_path(),
         }
     }
 
-    /// Returns the command with absolute paths: a client has another working directory, and often another `PATH`.
+    /// Returns the command that starts the server. The paths in the command are absolute, because a client has another
+    /// working directory, and often another `PATH`.
     fn start_command(&self) -> Result<StartCommand, Error> {
         let program = std::env::current_exe().map_err(|error| {
             let message = "the path of the `toolwit` program is unknown";
@@ -118,10 +120,19 @@ impl Install {
     }
 }
 
-/// Checks that `toolwit` accepts the arguments. A client may not show the error of a server that does not start.
+/// The command line of the server. Its options are only checked.
+#[derive(Parser)]
+#[command(name = "toolwit mcp")]
+struct ServerCommandLine {
+    #[command(flatten)]
+    _output: OutputFlags,
+    #[command(flatten)]
+    _host: ServedHostFlags,
+}
+
+/// Checks that `toolwit mcp` accepts the arguments. A client may not show the error of a server that does not start.
 fn check_arguments(arguments: &[String]) -> Result<(), Error> {
-    let arguments = std::iter::once("toolwit").chain(arguments.iter().map(String::as_str));
-    let Err(error) = CommandLine::try_parse_from(arguments) else {
+    let Err(error) = ServerCommandLine::try_parse_from(arguments) else {
         return Ok(());
     };
     let text = error.to_string();
@@ -131,8 +142,8 @@ fn check_arguments(arguments: &[String]) -> Result<(), Error> {
         .with_suggestion("`toolwit mcp --help` lists the options"))
 }
 
-/// Checks that a name of a server is valid in every client.
-fn parse_name(name: &str) -> Result<String, String> {
+/// Checks that the name of a server is valid in every client.
+fn parse_server_name(name: &str) -> Result<String, String> {
     let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 40 || !name.chars().all(is_valid) {
         return Err("it must have 1 to 40 letters, digits, `-` or `_`".to_owned());

@@ -31,17 +31,18 @@ const BROWSER: (&str, &[&str]) = if cfg!(target_os = "macos") {
 
 /// Log in to an MCP server in a browser
 ///
-/// For a server over HTTP that requires OAuth. Prints the address of the login and waits for the browser, which returns
-/// to a port of 127.0.0.1. The tokens are stored in the user's data directory, renewed, and sent to this server only.
+/// For an MCP server over HTTP that requires OAuth. Prints the address of the login, and waits until the browser is
+/// redirected to a port of 127.0.0.1. The tokens are stored in the user's data directory, renewed if the server allows
+/// this, and sent to this server only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Login {
     #[command(flatten)]
     server: LoginServerFlags,
-    /// Scope to request in addition; can be repeated
+    /// Additional scope to request; can be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
-    /// Port of 127.0.0.1 to which the browser returns [default: a free one]
+    /// Port of 127.0.0.1 to which the browser is redirected [default: a free port]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     port: u16,
     /// Open the browser
@@ -55,7 +56,7 @@ impl Login {
         let login = async {
             let request = LoginRequest::new(&config, &options).scopes(self.scopes).port(self.port);
             let login = request.begin().await?;
-            print_request(printer, &config.name, &login);
+            print_pending_login(printer, &config.name, &login);
             if self.open {
                 open_browser(printer, login.url().as_str());
             }
@@ -74,7 +75,7 @@ impl Login {
 }
 
 /// Prints the issuer, the server, the scopes and the address of the login.
-fn print_request(printer: Printer, server: &str, login: &PendingLogin) {
+fn print_pending_login(printer: Printer, server: &str, login: &PendingLogin) {
     let mut page = Page::new();
     page.text("log in to ").text(login.issuer()).text(" for ").text(server);
     if !login.scopes().is_empty() {

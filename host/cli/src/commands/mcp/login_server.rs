@@ -1,11 +1,11 @@
-//! The server of a login.
+//! The MCP server that `toolwit mcp login` and `toolwit mcp logout` use.
 
 use crate::input::mcp::McpFlags;
 use crate::input::secrets::SecretFlags;
 use toolwit::mcp::{ClientOptions, ServerConfig};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The options that select the server of a login.
+/// The options that select the MCP server to log in to or out of.
 #[derive(Debug, clap::Args)]
 pub(super) struct LoginServerFlags {
     /// Name of the server
@@ -18,10 +18,10 @@ pub(super) struct LoginServerFlags {
 }
 
 impl LoginServerFlags {
-    /// Returns the configuration of the server, and the options of its client.
+    /// Returns the configuration of the server, and the options of the client that connects to the server.
     ///
     /// # Errors
-    /// If no server has this name, or a file cannot be read.
+    /// If the server is not configured, or a configuration file cannot be read.
     pub(super) fn find(&self) -> Result<(ServerConfig, ClientOptions), Error> {
         let config = self.mcp.config()?;
         let server = config.servers().find(|server| server.name == self.name).cloned();

@@ -1,4 +1,4 @@
-//! `toolwit mcp logout`: ends the login at an MCP server.
+//! `toolwit mcp logout`: logs out of an MCP server.
 
 use serde_json::json;
 
@@ -25,13 +25,13 @@ impl LogoutCommand {
         if let Revocation::Failed(reason) = &revocation {
             printer.warn(format_args!("the tokens may stay valid until they expire: {reason}"));
         }
-        let (existed, is_revoked) = (revocation != Revocation::NoLogin, revocation == Revocation::Revoked);
+        let (had_login, is_revoked) = (revocation != Revocation::NoLogin, revocation == Revocation::Revoked);
         if printer.format() == Format::Json {
-            printer.document(&json!({"server": config.name, "existed": existed, "revoked": is_revoked}))?;
+            printer.document(&json!({"server": config.name, "existed": had_login, "revoked": is_revoked}))?;
             return Ok(Exit::Success);
         }
         let mut page = Page::new();
-        page.text(&config.name).text(": ").text(match (existed, is_revoked) {
+        page.text(&config.name).text(": ").text(match (had_login, is_revoked) {
             (false, _) => "there was no login",
             (true, true) => "logged out, and the tokens are revoked",
             (true, false) => "logged out",

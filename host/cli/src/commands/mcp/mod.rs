@@ -35,7 +35,7 @@ pub(crate) struct Mcp {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
-    served: ServedHostFlags,
+    host_flags: ServedHostFlags,
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,8 +53,8 @@ impl Mcp {
             Some(Action::Logout(logout)) => return logout.run(printer).await,
             None => {}
         }
-        let (approvals, content) = (self.served.approvals()?, self.served.content()?);
-        let host = self.served.build(None).await?;
+        let (approvals, content) = (self.host_flags.approval_policy()?, self.host_flags.content()?);
+        let host = self.host_flags.build(None).await?;
         warn_about_broken(printer, &host.registry());
         let principal = Principal::new("local", host).with_approvals(approvals);
         let server = McpServer::for_principal(principal).with_content(content);

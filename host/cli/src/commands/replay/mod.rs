@@ -34,20 +34,20 @@ Examples:
 
 /// Run a recorded conversation again and compare
 ///
-/// The responses of the model come from the trace. A call that changes nothing and whose result depends only on its
-/// plugin and its arguments runs again, with frozen clocks and randomness; every other one is answered from the trace.
-/// Differences are shown as a diff, and the exit code is 1. Plugins, grants and roles are those of the trace unless an
-/// option names others.
+/// The responses of the model come from the trace. A call runs again, with frozen clocks and randomness, if it changes
+/// nothing and its result depends only on its plugin and its arguments. The results of all other calls come from the
+/// trace. Differences are shown as a diff, and the exit code is 1. Plugins, grants and roles are those of the trace
+/// unless an option names others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReplayTrace {
     /// Path to the trace; with `--what-if` also a folder of traces
     #[arg(value_name = "FILE")]
-    recording: PathBuf,
+    recorded_trace: PathBuf,
     /// Number of the event from which on calls run as in a new conversation
     #[arg(long, value_name = "EVENT")]
     fork: Option<u64>,
-    /// First answer of the model after the fork
+    /// Text of the first response of the model after the fork, instead of the recorded response
     #[arg(long, value_name = "TEXT", requires = "fork")]
     answer: Option<String>,
     /// Model after the fork: PROVIDER:NAME or scripted:FILE [default: the responses of the trace]
@@ -65,7 +65,7 @@ pub(crate) struct ReplayTrace {
     /// File to write the trace of the replay to; two replays of a trace write the same bytes
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Report which recorded accesses this grants file would refuse. Nothing is executed
+    /// Report which recorded accesses this grants file would refuse, without executing any call
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fork", "trace"])]
     what_if: Option<PathBuf>,
     #[command(flatten)]
@@ -87,10 +87,10 @@ pub(crate) struct ReplayTrace {
 impl ReplayTrace {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         if let Some(grants) = &self.what_if {
-            return report_refused_accesses(&self.recording, grants, printer, cancel).await;
+            return report_refused_accesses(&self.recorded_trace, grants, printer, cancel).await;
         }
-        let recording = read_recording(&self.recording, cancel).await?;
-        self.check(&recording)?;
+        let recording = read_recording(&self.recorded_trace, cancel).await?;
+        self.check_recording(&recording)?;
         let (trace, is_forked) = (self.trace.clone(), self.fork.is_some());
         let journal = match &self.session {
             Some(session) => Some(
@@ -104,7 +104,7 @@ impl ReplayTrace {
         let flags = self.into_flags(&replay)?;
         let model = flags.describe_model(replay.model(), cancel).await?;
         let progress = Arc::new(RunProgress::new(printer, model.name()));
-        let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
+        let mut conversation = flags.build_conversation(&model, journal, progress, cancel).await?;
         let outcome = conversation.run_replay(&replay, cancel.clone()).await;
         drop(conversation);
         if cancel.is_cancelled() {
@@ -120,9 +120,12 @@ impl ReplayTrace {
     }
 
     /// Checks that the trace begins with a turn, and that it has the event at which the replay forks.
-    fn check(&self, recording: &Recording) -> Result<(), Error> {
+    fn check_recording(&self, recording: &Recording) -> Result<(), Error> {
         if recording.prompts().is_empty() {
-            let message = format!("the trace `{}` does not begin with a turn", self.recording.display());
+            let message = format!(
+                "the trace `{}` does not begin with a turn",
+                self.recorded_trace.display()
+            );
             return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
                 .with_suggestion("record a trace with `toolwit run PROMPT --trace FILE`"));
         }

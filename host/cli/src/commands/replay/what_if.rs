@@ -16,7 +16,7 @@ use toolwit::grants::{Decision, DeclaredCapabilities, EffectiveRights, Grants, d
 use toolwit::sandbox::GrantsFile;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Maximum number of traces in a folder.
+/// Maximum number of traces in the folder of `--what-if`.
 const TRACES_MAX: usize = 10_000;
 
 /// An access that the grants would refuse.
@@ -77,13 +77,13 @@ fn trace_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let unreadable = |error: std::io::Error| {
+    let folder_error = |error: std::io::Error| {
         let message = format!("the folder `{}` cannot be read: {error}", path.display());
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
     };
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(unreadable)? {
-        let file = entry.map_err(unreadable)?.path();
+    for entry in std::fs::read_dir(path).map_err(folder_error)? {
+        let file = entry.map_err(folder_error)?.path();
         if file.extension().is_some_and(|extension| extension == "jsonl") {
             files.push(file);
         }
@@ -141,7 +141,7 @@ impl WhatIfReport {
     }
 }
 
-/// Returns why the grants would refuse a recorded access, or `None` if they would allow it.
+/// Returns the reason for which the grants would refuse a recorded access, or `None` if they would allow it.
 fn refusal(call: &RecordedTraceCall<'_>, access: &str, grants: &Grants) -> Result<Option<String>, Error> {
     let digest = call.start.and_then(|start| start.code.as_deref()).unwrap_or_default();
     // The host allowed the recorded access, so the component declares its capability.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RunProgress;
-use crate::approval::{AnswerFile, LaterAnswers, PreparedAnswers, TerminalApprover, pending_question};
+use crate::approval::{AnswerFile, DeferredApprover, PreparedAnswers, TerminalApprover, pending_question};
 use crate::input::approvals::can_ask;
 use crate::input::configuration::data_path;
 use crate::input::sessions::SessionFlags;
@@ -14,22 +14,26 @@ use toolwit::limits::Span;
 use toolwit::tool::{Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver};
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Returns the approver of a run: a person at the terminal or, without a terminal, `later`. `None` if there is neither.
-pub(crate) fn approver(progress: &Arc<RunProgress>, later: Option<&Arc<LaterAnswers>>) -> Option<Arc<dyn Approver>> {
+/// Returns the approver of a run: a person at the terminal or, without a terminal, `deferred_approver`. `None` if there
+/// is neither.
+pub(crate) fn approver(
+    progress: &Arc<RunProgress>,
+    deferred_approver: Option<&Arc<DeferredApprover>>,
+) -> Option<Arc<dyn Approver>> {
     if can_ask() {
         return Some(Arc::new(TerminalApprover::new(progress.clone())));
     }
-    later.map(|later| later.clone() as _)
+    deferred_approver.map(|approver| approver.clone() as _)
 }
 
-/// Returns the approver that leaves questions to another process. `None` at a terminal, or without `answer_timeout`.
-/// Announces each question if the process waits for its answer.
-pub(crate) fn later_answers(
+/// Creates the approver that leaves questions to another process. Returns `None` at a terminal, or without
+/// `answer_timeout`. If the timeout is not zero, the approver prints each question while this process waits.
+pub(crate) fn deferred_approver(
     answer_timeout: Option<Span>,
     session: &SessionId,
     sessions: &SessionFlags,
     progress: &Arc<RunProgress>,
-) -> Option<Arc<LaterAnswers>> {
+) -> Option<Arc<DeferredApprover>> {
     let Span(answer_timeout) = answer_timeout.filter(|_| !can_ask())?;
     let (session, sessions, progress) = (session.clone(), sessions.clone(), progress.clone());
     let announce = move |question: &RecordedApprovalRequest| {
@@ -37,30 +41,30 @@ pub(crate) fn later_answers(
             return;
         }
         let command = SuggestedCommand::new("approve").operand(session.as_str());
-        let command = sessions.suggest(command.operand(&question.id));
+        let command = sessions.add_to_command(command.operand(&question.id));
         progress.announce(
             &pending_question(question),
-            format_args!("`{command}` allows it, `toolwit deny` does not"),
+            format_args!("`{command}` allows the call, `toolwit deny` refuses it"),
         );
     };
-    Some(Arc::new(LaterAnswers::new(answer_timeout, announce)))
+    Some(Arc::new(DeferredApprover::new(answer_timeout, announce)))
 }
 
-/// Waits until each unfinished call of a run waits for an answer, and the time for an answer has passed. Then suspends the run for a later process, and
-/// returns the questions. Without an approver for later answers or a suspension, waits forever.
+/// Waits until all unfinished calls of a run wait for an answer, and the time for an answer has passed. Then suspends
+/// the run for a later process, and returns the questions. Waits forever if an argument is `None`.
 pub(crate) async fn suspend_for_later(
-    later: Option<&LaterAnswers>,
+    deferred_approver: Option<&DeferredApprover>,
     suspension: Option<Suspension>,
 ) -> Result<Vec<RecordedApprovalRequest>, Error> {
-    let (Some(later), Some(suspension)) = (later, suspension) else {
+    let (Some(deferred_approver), Some(suspension)) = (deferred_approver, suspension) else {
         return std::future::pending().await;
     };
-    let questions = later.wait_until_only_questions().await;
+    let questions = deferred_approver.wait_until_only_questions().await;
     suspension.suspend().await?;
     Ok(questions)
 }
 
-/// Prints the open questions of a run, and returns the error of the run that waits for their answers.
+/// Prints the open questions of a run. Returns the error with which the command ends, because the run waits for answers.
 pub(crate) fn report_waiting_calls(
     session: &SessionId,
     questions: &[RecordedApprovalRequest],
@@ -79,14 +83,14 @@ pub(crate) fn report_waiting_calls(
     let command = SuggestedCommand::new("resume")
         .operand(session.as_str())
         .option("allow", first_call);
-    let command = sessions.suggest(command);
+    let command = sessions.add_to_command(command);
     Error::new(ErrorKind::Denied, Phase::Validate, message).with_suggestion(format!(
-        "`{command}` continues it, or `--deny {first_call}=REASON`; `toolwit approve` stores an answer in advance"
+        "`{command}` continues the run, or `--deny {first_call}=REASON`; `toolwit approve` stores an answer in advance"
     ))
 }
 
-/// Returns the approvals of a run. They use the remembered answers of earlier runs, and ask `answers` or, by default, a
-/// person at the terminal.
+/// Returns the approvals of a run. They use the remembered answers of earlier runs. Then `answers` decides or, by
+/// default, a person at the terminal.
 pub(super) fn approvals(
     policy: ApprovalPolicy,
     progress: &Arc<RunProgress>,

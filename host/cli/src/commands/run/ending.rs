@@ -44,7 +44,7 @@ pub(crate) fn print_stored_end(
 /// Returns the command that continues a conversation with another prompt.
 pub(crate) fn next_run(session: &SessionId, sessions: &SessionFlags) -> SuggestedCommand {
     let command = SuggestedCommand::new("run").operand("PROMPT");
-    sessions.suggest(command.option("session", session.as_str()))
+    sessions.add_to_command(command.option("session", session.as_str()))
 }
 
 /// A failed run, with the part of the outcome that it reached.

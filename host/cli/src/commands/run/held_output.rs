@@ -2,14 +2,15 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of deferred prints. Further output is printed at once, because a question can be open for hours.
+/// Maximum number of deferred prints, which limits their memory: a question can be open for hours. Further output is
+/// printed at once.
 const PRINTS_MAX: usize = 1000;
 
-/// The function that prints a piece of output later.
+/// A function that prints deferred output.
 type DeferredPrint = Box<dyn FnOnce() + Send>;
 
-/// The output of other calls while a question is open. Between the question and the typed answer, it would hide the
-/// prompt.
+/// The output of other calls while a question is open. If printed at once, it would appear between the question and the
+/// typed answer, and hide the prompt.
 #[derive(Default)]
 pub(super) struct HeldOutput {
     /// `None` while no question is open.
@@ -62,7 +63,10 @@ mod tests {
         for number in 0..PRINTS_MAX {
             assert!(output.hold_or_return(print(number)).is_none());
         }
-        assert!(output.hold_or_return(print(PRINTS_MAX)).is_some(), "they are limited");
+        assert!(
+            output.hold_or_return(print(PRINTS_MAX)).is_some(),
+            "the number of deferred prints is limited"
+        );
         output.release().into_iter().for_each(|print| print());
         assert!(printed.lock().unwrap().iter().copied().eq(0..PRINTS_MAX));
         assert!(output.hold_or_return(print(0)).is_some() && output.release().is_empty());

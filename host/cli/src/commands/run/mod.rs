@@ -1,4 +1,4 @@
-//! `toolwit run`: runs one turn of a model with the tools of plugins.
+//! `toolwit run`: runs a prompt with a model and the tools of plugins.
 
 mod approvals;
 mod ending;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::{LaterAnswers, PreparedAnswers};
+use crate::approval::{DeferredApprover, PreparedAnswers};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
@@ -38,7 +38,7 @@ use toolwit::{Conversation, ConversationBuilder, Exposure, Toolwit, ToolwitBuild
 use toolwit::{Error, ErrorKind, Phase};
 
 use approvals::{approvals, forked_approvals};
-pub(crate) use approvals::{approver, later_answers, report_waiting_calls, suspend_for_later};
+pub(crate) use approvals::{approver, deferred_approver, report_waiting_calls, suspend_for_later};
 pub(crate) use ending::{next_run, print_end, print_error_with_outcome, print_failure, print_stored_end};
 pub(crate) use progress::RunProgress;
 use recording::start_trace;
@@ -67,14 +67,14 @@ The key comes from the provider's variable, such as OPENAI_API_KEY or ANTHROPIC_
 pub(crate) struct Run {
     /// Prompt, or - for standard input
     prompt: String,
-    /// Name of the session that stores the conversation; a session that exists is continued
+    /// Name of the session that stores the conversation; an existing session is continued
     #[arg(long, value_name = "NAME")]
     session: Option<SessionId>,
     /// File with a JSON Schema that the answer must fit; the answer is printed as JSON
     #[arg(long, value_name = "FILE")]
     answer_schema: Option<String>,
-    /// Without a terminal, wait before a call that needs an approval: `toolwit approve` answers within TIME, `toolwit
-    /// resume` later
+    /// Without a terminal, wait TIME for `toolwit approve` to answer about a call that needs an approval, then leave
+    /// the run to `toolwit resume`
     #[arg(long, value_name = "TIME", requires = "session", num_args = 0..=1, require_equals = true, default_missing_value = "0s")]
     ask_later: Option<Span>,
     #[command(flatten)]
@@ -94,15 +94,15 @@ pub(crate) struct RunFlags {
     /// The replay that runs instead of a new conversation.
     #[clap(skip)]
     replay: Option<StartedReplay>,
-    /// Whether the replay has a fork: an event after which calls run as in a new conversation.
+    /// Whether the replay has a fork: an event from which on calls run as in a new conversation.
     #[clap(skip)]
     is_forked: bool,
-    /// The approver of calls. By default, a person at the terminal.
+    /// The approver of calls. `None` for a person at the terminal.
     #[clap(skip)]
     answers: Option<PreparedAnswers>,
-    /// Observes the run, to find out when only questions for a later process are open.
+    /// Observes the run, to find out when all unfinished calls wait for an answer of another process.
     #[clap(skip)]
-    later: Option<Arc<LaterAnswers>>,
+    deferred_approver: Option<Arc<DeferredApprover>>,
 }
 
 impl Run {
@@ -135,13 +135,13 @@ impl Run {
         };
         let session = stored_session.map(|(_, session)| session);
         let progress = Arc::new(RunProgress::new(printer, model.name()));
-        let later = session
+        let deferred_approver = session
             .as_ref()
-            .and_then(|session| later_answers(flags.options.ask_later, session, &flags.sessions, &progress));
-        let answers = PreparedAnswers::new(approver(&progress, later.as_ref()));
+            .and_then(|session| deferred_approver(flags.options.ask_later, session, &flags.sessions, &progress));
+        let answers = PreparedAnswers::new(approver(&progress, deferred_approver.as_ref()));
         let sessions = flags.sessions.clone();
-        let flags = flags.with_approvers(answers, later.clone());
-        let mut conversation = flags.conversation(&model, journal, progress, cancel).await?;
+        let flags = flags.with_approvers(answers, deferred_approver.clone());
+        let mut conversation = flags.build_conversation(&model, journal, progress, cancel).await?;
         if let (Some(session), Some(_)) = (&session, conversation.interrupted_run()) {
             return Err(interrupted_run_error(session, &sessions).into());
         }
@@ -156,7 +156,7 @@ impl Run {
         let outcome = tokio::select! {
             biased;
             outcome = run => Ok(outcome),
-            questions = suspend_for_later(later.as_deref(), suspension) => Err(questions?),
+            questions = suspend_for_later(deferred_approver.as_deref(), suspension) => Err(questions?),
         };
         // Removes the spinner before the answer is printed.
         drop(conversation);
@@ -199,25 +199,21 @@ pub(crate) async fn create_if_missing(
     }
 }
 
-/// Returns the error for a session whose last run did not end.
 fn interrupted_run_error(session: &SessionId, sessions: &SessionFlags) -> Error {
     let message = format!("the last run of the session `{session}` did not end");
-    let command = sessions.suggest(SuggestedCommand::new("resume").operand(session.as_str()));
+    let command = sessions.add_to_command(SuggestedCommand::new("resume").operand(session.as_str()));
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
         .with_suggestion(format!("continue it with `{command}`"))
 }
 
 impl RunFlags {
     /// Sets the time for which a call waits for its approval. `None` means that calls do not wait.
-    pub(crate) fn with_ask_later(mut self, wait: Option<Span>) -> Self {
-        self.options.ask_later = wait;
+    pub(crate) fn with_ask_later(mut self, answer_timeout: Option<Span>) -> Self {
+        self.options.ask_later = answer_timeout;
         self
     }
 
-    /// Adds the options of the session's previous run, for each option that is not set.
-    ///
-    /// # Errors
-    /// As [`stored_options::restore`].
+    /// Sets each option that is not set to its value in the session's previous run.
     pub(crate) fn with_session_options(mut self, session: Option<&Journal>, printer: Printer) -> Result<Self, Error> {
         if let Some(journal) = session {
             self.options = stored_options::restore(self.options, journal, printer)?;
@@ -225,15 +221,19 @@ impl RunFlags {
         Ok(self)
     }
 
-    /// Connects to the model.
+    /// Connects to the model, and adds the price and the context size of the model table.
     pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
         self.describe_model(self.connect_undescribed().await?, cancel).await
     }
 
-    /// Sets the approver of calls. `later` is the approver to which it leaves questions for another process, if any.
-    pub(crate) fn with_approvers(mut self, answers: PreparedAnswers, later: Option<Arc<LaterAnswers>>) -> Self {
+    /// Sets the approver of calls, and the approver to which it leaves questions for another process, if there is one.
+    pub(crate) fn with_approvers(
+        mut self,
+        answers: PreparedAnswers,
+        deferred_approver: Option<Arc<DeferredApprover>>,
+    ) -> Self {
         self.answers = Some(answers);
-        self.later = later;
+        self.deferred_approver = deferred_approver;
         self
     }
 
@@ -242,7 +242,7 @@ impl RunFlags {
         self.options.approvals.allows_every_call()
     }
 
-    /// Adds the price and the size of the context to a model, if they are known.
+    /// Adds the price and the context size of the model table to a model that does not have them.
     pub(crate) async fn describe_model(
         &self,
         model: Arc<dyn ChatModel>,
@@ -253,7 +253,7 @@ impl RunFlags {
 
     /// Stores the options in the journal, connects to the required MCP servers, and builds the conversation, which
     /// prints its events through `progress`.
-    pub(crate) async fn conversation(
+    pub(crate) async fn build_conversation(
         self,
         model: &Arc<dyn ChatModel>,
         journal: Option<Journal>,
@@ -264,16 +264,16 @@ impl RunFlags {
             stored_options::store(journal, &self.options)?;
         }
         let budget = self.options.budget.budget()?;
-        let options = match self.recorded_options() {
+        let options = match self.recorded_model_options() {
             Some(options) => options,
             None => self.options.model_options.options()?,
         };
         let policy = self.options.approvals.policy()?;
         let servers = self.options.mcp.servers(&self.options.authority.secrets)?;
-        let host = self.host(&servers).await?;
-        connect_required(&servers, &*progress, cancel).await?;
+        let host = self.build_host(&servers).await?;
+        connect_required_servers(&servers, &*progress, cancel).await?;
         let limits = self.effective_limits(&**model)?;
-        let settings = self.settings(&host, &limits)?;
+        let settings = self.trace_settings(&host, &limits)?;
         let conversation = if self.options.roles.is_empty() {
             host.conversation()
         } else {
@@ -305,8 +305,8 @@ impl RunFlags {
             Some(_) => builder,
             None => builder.approvals(approvals(policy, &progress, self.answers)),
         };
-        if let Some(later) = self.later {
-            builder = builder.observer(move |event: &Event, origin: &Origin| later.observe(event, origin));
+        if let Some(approver) = self.deferred_approver {
+            builder = builder.observer(move |event: &Event, origin: &Origin| approver.observe(event, origin));
         }
         let observer = progress.clone();
         let builder = builder
@@ -316,7 +316,7 @@ impl RunFlags {
     }
 
     /// Builds the host of the conversation.
-    async fn host(&self, servers: &McpServers) -> Result<Toolwit, Error> {
+    async fn build_host(&self, servers: &McpServers) -> Result<Toolwit, Error> {
         let host = self.options.plugins.builder_with_interceptors(
             &self.options.limits,
             &self.options.authority,
@@ -334,11 +334,11 @@ impl RunFlags {
             .map(|replay| replay.recording().started_at_ms() / 1000);
         let host = frozen_seconds.into_iter().fold(host, ToolwitBuilder::frozen_at);
         let host = host.exposure(self.exposure()).build().await?;
-        self.check_interceptors(&host)?;
+        self.check_interceptor_digests(&host)?;
         Ok(host)
     }
 
-    /// Returns the exposure. With native delivery, the default is all tools, because the provider searches in them.
+    /// Returns the exposure. With native delivery, the default is all tools, because the provider searches them.
     fn exposure(&self) -> Exposure {
         match (self.options.exposure, self.options.delivery) {
             (None, Some(DeliveryFlag::Native)) => Exposure::Flat,
@@ -346,7 +346,7 @@ impl RunFlags {
         }
     }
 
-    /// Connects to the model, without the price and the size of the context from the model table.
+    /// Connects to the model. Does not add the price and the context size of the model table.
     async fn connect_undescribed(&self) -> Result<Arc<dyn ChatModel>, Error> {
         let Some(name) = self.options.model() else {
             let message = "no model was given";
@@ -365,7 +365,7 @@ impl RunFlags {
 }
 
 /// Contacts the required MCP servers, without which the run must not start.
-async fn connect_required(
+async fn connect_required_servers(
     servers: &McpServers,
     output: &dyn OutputSink,
     cancel: &CancellationToken,

@@ -43,7 +43,7 @@ impl OutputSink for RunProgress {
         self.print_after_question(move |printer| printer.message(&page));
     }
 
-    fn words(&self, text: &str, origin: &Origin) {
+    fn model_text(&self, text: &str, origin: &Origin) {
         if !self.print_piece(TextKind::Answer, text, origin) {
             self.show_preview(&self.model, text);
         }
@@ -128,7 +128,7 @@ impl RunProgress {
         }
     }
 
-    /// Prints now or, if a question is open, after the answer.
+    /// Prints now or, if a question is open, after its answer.
     fn print_after_question(&self, print: impl FnOnce(Printer) + Send + 'static) {
         let printer = self.printer;
         if let Some(print) = self.held_output.hold_or_return(move || print(printer)) {
@@ -160,13 +160,13 @@ impl RunProgress {
         });
     }
 
-    /// Prints a decision if the question was not answered, or if its answer was stored before.
-    fn print_decision(&self, decided: &RecordedApprovalDecision) {
-        let reason = decided.reason.as_deref();
-        match (decided.decision, decided.basis) {
+    /// Prints a decision if the question was not answered, or if a stored answer decided.
+    fn print_decision(&self, decision: &RecordedApprovalDecision) {
+        let reason = decision.reason.as_deref();
+        match (decision.decision, decision.basis) {
             (ApprovalDecision::Unanswered, _) => {
                 let reason = reason.unwrap_or("it needs an approval");
-                let warning = format!("`{}` did not run: {reason}", decided.tool);
+                let warning = format!("`{}` did not run: {reason}", decision.tool);
                 self.print_after_question(move |printer| {
                     printer.warn(warning);
                     printer.hint(UNANSWERED_HINT);
@@ -196,10 +196,10 @@ impl RunProgress {
                 conversation::write_nested_call(&mut page, event);
                 self.print_after_question(move |printer| printer.detail(&page));
             }
-            Event::ApprovalDecided(decided) => self.print_decision(decided),
+            Event::ApprovalDecided(decision) => self.print_decision(decision),
             Event::AccessDenied { denied, .. } => {
                 let denied = denied.clone();
-                self.print_after_question(move |printer| printer.print_denied(&denied));
+                self.print_after_question(move |printer| printer.print_denied_accesses(&denied));
             }
             Event::Finished {
                 iterations,

@@ -1,4 +1,4 @@
-//! Traces of runs: the options that a replay needs, and the conversation that replays a trace.
+//! Traces of runs: the settings that a trace stores, and the options of a replay.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ use toolwit::registry::InterceptorSettings;
 use toolwit::tool::Origin;
 use toolwit::{Error, ErrorKind, Phase, Toolwit};
 
-/// Creates a trace with the options of the run, and with the earlier entries of its session.
+/// Creates a trace with the settings of the run, and with the earlier entries of its session.
 pub(super) fn start_trace(
     path: &Path,
     model: &str,
@@ -62,8 +62,13 @@ pub(crate) struct ReplayOptions {
 }
 
 impl RunFlags {
-    /// Returns the options that a replay needs, each with its values. `limits` are those of the run.
-    pub(super) fn settings(&self, host: &Toolwit, limits: &LoopLimits) -> Result<BTreeMap<String, Vec<String>>, Error> {
+    /// Returns the settings that a trace stores for a replay: the name of each setting, with its values. `limits` are
+    /// the limits of the run.
+    pub(super) fn trace_settings(
+        &self,
+        host: &Toolwit,
+        limits: &LoopLimits,
+    ) -> Result<BTreeMap<String, Vec<String>>, Error> {
         let paths = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let single = |value: Option<String>| value.into_iter().collect();
         let grants = self.options.authority.grants.applied_path().ok().flatten();
@@ -73,7 +78,7 @@ impl RunFlags {
             .iter()
             .map(|path| absolute(path))
             .collect::<Result<Vec<_>, _>>()?;
-        let access = grants.as_deref().and_then(|grants| access_code(grants, &plugins));
+        let access_code = grants.as_deref().and_then(|grants| access_code(grants, &plugins));
         let options = self.options.model_options.options().ok();
         let options = options.filter(|options| *options != ChatOptions::default());
         let interceptors = self.options.interceptors.all()?;
@@ -88,7 +93,7 @@ impl RunFlags {
             ),
             ("plugins", paths(plugins)),
             ("grants", paths(grants.into_iter().collect())),
-            ("access-code", single(access)),
+            ("access-code", single(access_code)),
             ("mcp", paths(self.options.mcp.files().to_vec())),
             ("interceptor", interceptors.iter().map(ToString::to_string).collect()),
             ("interceptor-digest", digests.collect()),
@@ -111,8 +116,8 @@ impl RunFlags {
         Ok(settings)
     }
 
-    /// Returns the options of the model in the trace that is replayed, if there is one.
-    pub(super) fn recorded_options(&self) -> Option<ChatOptions> {
+    /// Returns the options of the model in the replayed trace. `None` without a replay, or if the trace has no options.
+    pub(super) fn recorded_model_options(&self) -> Option<ChatOptions> {
         let replay = self.replay.as_ref()?;
         serde_json::from_str(replay.recording().setting("options").first()?).ok()
     }
@@ -138,7 +143,7 @@ impl RunFlags {
     }
 
     /// Checks that the interceptors are the components that the replayed trace recorded.
-    pub(super) fn check_interceptors(&self, host: &Toolwit) -> Result<(), Error> {
+    pub(super) fn check_interceptor_digests(&self, host: &Toolwit) -> Result<(), Error> {
         let Some(replay) = &self.replay else { return Ok(()) };
         let recorded_digests = replay.recording().setting("interceptor-digest");
         check_digests(&self.options.interceptors.all()?, recorded_digests, |plugin| {
@@ -220,10 +225,11 @@ fn access_text(grants: &str, plugins: &[impl AsRef<str>]) -> String {
     text
 }
 
-/// Returns flags with the grants file of a trace, if this user recorded the trace, or if this file applies anyway.
+/// Returns flags with the grants file of a trace, if this user recorded the trace, or if the flags already select this
+/// file.
 ///
 /// # Errors
-/// If neither is the case, because the trace of another user must not give plugins access.
+/// In other cases, because the trace of another user must not give plugins access.
 fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Result<GrantFlags, Error> {
     if grants.applied_path()?.as_deref() == Some(Path::new(file)) {
         return Ok(grants);
@@ -232,7 +238,7 @@ fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Res
     if let (Some(key), Some(code)) = (UserKey::load(), recording.setting("access-code").first())
         && key.verifies(&text, code)
     {
-        return Ok(grants.with_recorded(file));
+        return Ok(grants.with_recorded_file(file));
     }
     let message = format!(
         "the run had the grants of `{}`, and this user did not record the trace on this machine",
@@ -246,10 +252,10 @@ fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Res
 fn check_digests(
     interceptors: &[InterceptorSettings],
     recorded_digests: &[String],
-    digest: impl Fn(&str) -> String,
+    digest_of: impl Fn(&str) -> String,
 ) -> Result<(), Error> {
     for (index, setting) in interceptors.iter().enumerate() {
-        let (plugin, digest) = (&setting.plugin, digest(&setting.plugin));
+        let (plugin, digest) = (&setting.plugin, digest_of(&setting.plugin));
         let recorded_digest = recorded_digests.get(index).map_or("", String::as_str);
         if digest != *recorded_digest {
             let message = format!(
@@ -263,8 +269,8 @@ fn check_digests(
     Ok(())
 }
 
-/// Returns the value of an option in a trace, or `None` if the trace has no value or this version does not know the
-/// value.
+/// Returns the value of an option in a trace, or `None` if the trace has no value, or has a value that this version of
+/// Toolwit does not know.
 pub(crate) fn recorded_value<V: ValueEnum>(recording: &Recording, name: &str) -> Option<V> {
     V::from_str(recording.setting(name).first()?, false).ok()
 }
@@ -289,11 +295,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interceptor_with_another_digest_is_named() {
+    fn the_error_names_the_interceptor_whose_digest_differs() {
         let settings = ["quota=pay", "redact"].map(|text| text.parse().unwrap());
         let recorded = ["11".to_owned(), "22".to_owned()];
-        let same = |plugin: &str| if plugin == "quota" { "11" } else { "22" }.to_owned();
-        check_digests(&settings, &recorded, same).unwrap();
+        let recorded_digest_of = |plugin: &str| if plugin == "quota" { "11" } else { "22" }.to_owned();
+        check_digests(&settings, &recorded, recorded_digest_of).unwrap();
         let error = check_digests(&settings, &recorded, |_| "11".to_owned()).unwrap_err();
         assert!(
             error.message.contains("`redact`") && error.message.contains("not `22`"),

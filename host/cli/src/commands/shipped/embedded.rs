@@ -1,4 +1,4 @@
-//! The source of the shipped plugins inside the command, for use without a clone of the repository.
+//! The source of the shipped plugins, embedded in the `toolwit` program for use without a clone of the repository.
 
 use std::fs;
 use std::io;
@@ -13,8 +13,8 @@ const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped_files
 /// The manifest of the repository's workspace, from which the plugins inherit.
 const WORKSPACE_MANIFEST: &str = include_str!("../../../../../Cargo.toml");
 
-/// Writes the source to `root` as a workspace. Unchanged files are not written again, because a new modification time
-/// would cause a build.
+/// Writes the source to `root` as a workspace. Unchanged files are not written, because a new modification time would
+/// make cargo build them again.
 pub(super) fn unpack(root: &Path) -> io::Result<()> {
     for (path, text) in FILES {
         write_if_changed(&root.join(path), text)?;
@@ -29,7 +29,7 @@ fn workspace_manifest() -> io::Result<String> {
         for key in ["default-members", "exclude"] {
             workspace.remove(key);
         }
-        // Only embedded packages are members: directories that an earlier version wrote may still exist.
+        // Only embedded packages are members, because `root` may contain packages that an earlier version wrote.
         let members = FILES.iter().filter_map(|(path, _)| path.strip_suffix("/Cargo.toml"));
         let members: Vec<_> = members.map(Value::from).collect();
         workspace.insert("members".to_owned(), members.into());
@@ -43,7 +43,7 @@ pub(super) fn descriptions() -> Vec<(&'static str, String)> {
         let name = path.strip_prefix("plugins/")?.strip_suffix("/Cargo.toml")?;
         let manifest: Table = text.parse().ok()?;
         let description = manifest.get("package")?.get("description")?.as_str()?;
-        // Removes the start of the description, which is for readers of the package registry: `A Toolwit plugin: …`.
+        // Removes the prefix `A Toolwit plugin: `, which is for readers of the package registry.
         let description = description.split_once(": ").map_or(description, |(_, summary)| summary);
         Some((name, description.to_owned()))
     });
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn unpacked_source_is_a_workspace_and_is_written_once() {
+    fn unpack_writes_a_workspace_and_does_not_write_unchanged_files() {
         let root = tempfile::tempdir().unwrap();
         unpack(root.path()).unwrap();
         let manifest = root.path().join("Cargo.toml");

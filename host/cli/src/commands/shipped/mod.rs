@@ -15,8 +15,8 @@ use crate::output::printer::Printer;
 use toolwit::build::Build;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// The repository in which the command was compiled. Building executes code of the source, so the command builds no
-/// other clone of the repository.
+/// The repository in which the command was compiled. A build executes code of its source. Therefore, the command does
+/// not build any other clone of the repository.
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// A file that shows that the repository still exists.
@@ -24,34 +24,35 @@ const REPOSITORY_MARKER: &str = "plugins/customers/Cargo.toml";
 
 /// The source of the shipped plugins, and the directory of the built components.
 pub(crate) struct ShippedPlugins {
-    root: PathBuf,
-    /// Whether the source is a clone of the repository.
+    /// The root directory of the source.
+    source_root: PathBuf,
+    /// Whether the source is a clone of the repository, and not the source that is embedded in the command.
     pub(crate) is_clone: bool,
-    /// The directory of the components.
-    pub(crate) directory: PathBuf,
+    /// The directory of the built components.
+    pub(crate) component_directory: PathBuf,
 }
 
 impl ShippedPlugins {
-    /// Finds the source: the repository in which the command was compiled, if the current directory is in it, or the
-    /// source inside the command, which is written to the user's data directory.
+    /// Finds the source. If the current directory is in the repository in which the command was compiled, the source is
+    /// this repository. Otherwise, the source that is embedded in the command is written to the user's data directory.
     ///
     /// # Errors
-    /// [`ErrorKind::Build`] if the source cannot be written.
+    /// [`ErrorKind::Build`] if the embedded source cannot be written.
     pub(crate) fn find() -> Result<Self, Error> {
-        let (root, is_clone) = match find_clone() {
+        let (source_root, is_clone) = match find_clone() {
             Some(root) => (root, true),
             None => (unpack_source()?, false),
         };
-        let directory = target_directory(&root).join("plugins");
+        let component_directory = target_directory(&source_root).join("plugins");
         Ok(Self {
-            root,
+            source_root,
             is_clone,
-            directory,
+            component_directory,
         })
     }
 
-    /// Builds a component, if it is missing or older than its source, and copies the manifest of the package next to
-    /// it.
+    /// Builds the component of a plugin, if the component is missing or older than the source of the plugin. Copies the
+    /// manifest of the package next to the component. Returns the path of the component.
     ///
     /// # Errors
     /// [`ErrorKind::Build`] if the source does not compile or the manifest cannot be copied, [`ErrorKind::Cancelled`]
@@ -62,16 +63,16 @@ impl ShippedPlugins {
         printer: Printer,
         cancel: &CancellationToken,
     ) -> Result<PathBuf, Error> {
-        let source = self.root.join("plugins").join(name);
-        let component = self.directory.join(name).with_added_extension("wasm");
+        let source = self.source_root.join("plugins").join(name);
+        let component = self.component_directory.join(name).with_added_extension("wasm");
         if is_stale(&component, &source) {
             build(Build::new(&source).out(&component), printer, cancel).await?;
         }
         let manifest = source.join(name).with_added_extension("toml");
-        let copy = component.with_extension("toml");
+        let manifest_copy = component.with_extension("toml");
         if manifest.is_file() {
-            fs::copy(&manifest, &copy).map_err(|error| {
-                let message = format!("`{}` could not be written: {error}", copy.display());
+            fs::copy(&manifest, &manifest_copy).map_err(|error| {
+                let message = format!("`{}` could not be written: {error}", manifest_copy.display());
                 Error::new(ErrorKind::Build, Phase::Build, message).with_source(error)
             })?;
         }
@@ -91,7 +92,7 @@ fn find_clone() -> Option<PathBuf> {
     (current_directory.starts_with(&root) && root.join(REPOSITORY_MARKER).is_file()).then_some(root)
 }
 
-/// Writes the source inside the command to the user's data directory.
+/// Writes the embedded source to the user's data directory, and returns its root directory.
 fn unpack_source() -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
     let unwritable = |reason: String| {
@@ -105,6 +106,7 @@ fn unpack_source() -> Result<PathBuf, Error> {
     Ok(root)
 }
 
+/// Returns the directory to which cargo writes the files of a build.
 fn target_directory(root: &Path) -> PathBuf {
     variable("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
@@ -112,16 +114,17 @@ fn target_directory(root: &Path) -> PathBuf {
 /// Returns whether a component is missing or older than its source.
 fn is_stale(component: &Path, source: &Path) -> bool {
     let built_at = fs::metadata(component).and_then(|metadata| metadata.modified()).ok();
-    built_at.is_none() || built_at < newest_change(source)
+    built_at.is_none() || built_at < latest_modification(source)
 }
 
-/// Returns the latest modification time of the files below a directory. `None` if there are no files that can be read.
-fn newest_change(directory: &Path) -> Option<SystemTime> {
+/// Returns the latest modification time of the files below a directory, except those in directories named `target`.
+/// Files that cannot be read are skipped. `None` if no file remains.
+fn latest_modification(directory: &Path) -> Option<SystemTime> {
     let entries = fs::read_dir(directory).ok()?.flatten();
-    let changes = entries.filter_map(|entry| match entry.file_type().ok()? {
-        kind if kind.is_dir() && entry.file_name() != "target" => newest_change(&entry.path()),
-        kind if kind.is_file() => entry.metadata().and_then(|metadata| metadata.modified()).ok(),
+    let times = entries.filter_map(|entry| match entry.file_type().ok()? {
+        file_type if file_type.is_dir() && entry.file_name() != "target" => latest_modification(&entry.path()),
+        file_type if file_type.is_file() => entry.metadata().and_then(|metadata| metadata.modified()).ok(),
         _ => None,
     });
-    changes.max()
+    times.max()
 }

@@ -18,7 +18,8 @@ tr.call td.bar i{background:#4a7}\
 tr.tools{color:#960}\
 tr.error td.detail{color:#b00}";
 
-/// Returns the page. It has no script and loads nothing; its Content-Security-Policy forbids both.
+/// Returns the rows of a trace as one HTML page. The page has no script and loads no resources. Its
+/// Content-Security-Policy forbids both.
 pub(super) fn html_page(title: &str, rows: &[Row]) -> String {
     let title = escape(title);
     let end_ms = rows.iter().map(Row::end_ms).max().unwrap_or(0).max(1);
@@ -61,7 +62,7 @@ pub(super) fn html_page(title: &str, rows: &[Row]) -> String {
     page
 }
 
-/// Escapes a text for content and for attributes in quotes. Control and invisible characters are removed.
+/// Escapes a text for HTML content and for attributes in quotes. Removes control characters and invisible characters.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in printable(text).chars() {
@@ -98,8 +99,8 @@ mod tests {
             detail: hostile.to_owned(),
         };
         let page = html_page(hostile, &[row]);
-        for part in ["<script", "<img", "\u{202e}", "\x1b", "src=\"", "http:", "https:"] {
-            assert!(!page.contains(part), "{part}");
+        for forbidden in ["<script", "<img", "\u{202e}", "\x1b", "src=\"", "http:", "https:"] {
+            assert!(!page.contains(forbidden), "{forbidden}");
         }
         assert_eq!(page.matches("&lt;script&gt;").count(), 4);
     }

@@ -9,7 +9,7 @@ use anstyle::Style;
 use tokio_util::sync::CancellationToken;
 
 use self::html::html_page;
-use self::rows::{Row, RowKind, rows};
+use self::rows::{Row, RowKind, trace_rows};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
@@ -21,10 +21,10 @@ use toolwit::{Error, ErrorKind, Phase};
 /// Maximum size of a trace, in bytes.
 const TRACE_BYTES_MAX: u64 = 256 << 20;
 
-/// Width of the bars, in columns.
+/// Width of a bar, in columns of the terminal.
 const BAR_COLUMNS: u64 = 24;
 
-/// Width of the column of names.
+/// Width of the names with their indentation, in columns of the terminal.
 const NAME_COLUMNS: usize = 32;
 
 const EXAMPLES: &str = "\
@@ -49,9 +49,9 @@ pub(crate) struct DrawTrace {
 impl DrawTrace {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let recording = read_recording(Path::new(&self.file), cancel).await?;
-        let rows = rows(recording.entries());
+        let rows = trace_rows(recording.entries());
         if self.html {
-            printer.text(&html_page(&self.file, &rows))?;
+            printer.raw_text(&html_page(&self.file, &rows))?;
         } else if printer.format() == Format::Json {
             printer.document(&rows)?;
         } else {
@@ -93,6 +93,7 @@ fn waterfall_page(rows: &[Row]) -> Page {
                     .text(format_args!(" {wall_ms:>6} ms  "));
             }
             None => {
+                // As wide as a bar and its duration.
                 page.indent(BAR_COLUMNS as usize + 12);
             }
         }
@@ -106,7 +107,8 @@ fn waterfall_page(rows: &[Row]) -> Page {
     page
 }
 
-/// Returns a bar at its position in the time of the trace, which ends at `end_ms`.
+/// Returns the timeline of the trace as text, in which a bar shows the start and the duration of one event. The trace
+/// ends at `end_ms`.
 fn bar(start_ms: u64, wall_ms: u64, end_ms: u64) -> String {
     let raw_column = |at_ms: u64| u128::from(at_ms) * u128::from(BAR_COLUMNS) / u128::from(end_ms.max(1));
     let column = |at_ms: u64| u64::try_from(raw_column(at_ms)).unwrap_or(BAR_COLUMNS).min(BAR_COLUMNS);
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_stay_in_their_columns() {
+    fn each_bar_is_visible_and_has_the_same_width() {
         for (start, wall, end) in [
             (0, 0, 0),
             (0, 10, 10),

@@ -16,23 +16,29 @@ const DETAIL_CHARS_MAX: usize = 160;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RowKind {
+    /// The start of a turn.
     Turn,
+    /// An inference, or a compaction of the history.
     Model,
+    /// A call, a nested call, or a late result.
     Call,
+    /// A change of the tools.
     Tools,
+    /// A denied access, a decision about an approval, or the end of the run.
     Note,
 }
 
-/// A row: a turn, an inference, a call, a change of the tools, or a note.
+/// A row of the waterfall.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Row {
+    /// The number of the event in the trace.
     pub(super) sequence: u64,
     pub(super) kind: RowKind,
-    /// The indentation, in levels. A nested call is one level deeper than its turn's other events, and all events of
-    /// agents are two levels deeper.
+    /// The indentation, in levels: 0 for a turn, 1 for the other events, 2 for a nested call. The events of an agent
+    /// that a tool runs are two levels deeper.
     pub(super) depth: usize,
     pub(super) name: String,
-    /// The time since the first event, in milliseconds.
+    /// The start, in milliseconds since the first event.
     pub(super) start_ms: u64,
     /// The duration in milliseconds, if the row has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +54,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Returns fuel and memory as text, which is empty if they were not recorded.
+    /// Returns the fuel and the memory as text. The text is empty if they were not recorded.
     pub(super) fn usage(&self) -> String {
         match (self.fuel, self.memory_bytes) {
             (Some(fuel), Some(bytes)) => format!("{fuel} fuel, {} KiB", bytes.div_ceil(1024)),
@@ -63,13 +69,14 @@ impl Row {
 }
 
 /// Returns the rows of a trace, in the order of its events.
-pub(super) fn rows(entries: &[TraceEntry]) -> Vec<Row> {
+pub(super) fn trace_rows(entries: &[TraceEntry]) -> Vec<Row> {
     let first_ms = entries.iter().map(|entry| entry.at_ms).min().unwrap_or(0);
     let usage = usage_by_call(entries);
     let rows = entries.iter().filter_map(|entry| row(entry, first_ms, &usage));
     rows.collect()
 }
 
+/// The resource usage of the calls, by call id.
 type UsageByCall<'e> = HashMap<&'e str, RecordedUsage>;
 
 fn usage_by_call(entries: &[TraceEntry]) -> UsageByCall<'_> {
@@ -88,13 +95,13 @@ fn row(entry: &TraceEntry, first_ms: u64, usage: &UsageByCall<'_>) -> Option<Row
     };
     let offset_ms = entry.at_ms.saturating_sub(first_ms);
     let is_nested = matches!(entry.event, Event::NestedCallFinished { .. });
-    let own_depth = usize::from(kind != RowKind::Turn) + usize::from(is_nested);
+    let depth_in_process = usize::from(kind != RowKind::Turn) + usize::from(is_nested);
     Some(Row {
         sequence: entry.sequence,
         kind,
-        depth: own_depth + 2 * usize::from(entry.origin.parent_call.is_some()),
+        depth: depth_in_process + 2 * usize::from(entry.origin.parent_call.is_some()),
         name,
-        // The event is written when the inference or the call ends.
+        // The time of an event with a duration is the end of the inference or the call.
         start_ms: offset_ms.saturating_sub(wall_ms.unwrap_or(0)),
         wall_ms,
         is_error: is_error(&entry.event),
@@ -122,7 +129,7 @@ fn tokens_text(usage: &TokenUsage) -> String {
     format!("{} + {} tokens{cached}", usage.input_tokens, usage.output_tokens)
 }
 
-/// Describes the cost of the tools that were injected since the last inference.
+/// Describes the cost of the tools that were injected since the previous inference.
 fn injection_text(cost: InjectionCost) -> String {
     let source = match cost.measured_tokens {
         Some(_) => "measured",
@@ -131,7 +138,7 @@ fn injection_text(cost: InjectionCost) -> String {
     format!(", {} for injected tools ({source})", cost.tokens())
 }
 
-/// Returns kind, name, duration in milliseconds, and detail of a row. `None` for an event that is not drawn.
+/// Returns the kind, the name, the duration in milliseconds and the detail of a row. `None` for an event without a row.
 fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> {
     Some(match event {
         Event::TurnStarted { turn, prompt, .. } => {
@@ -182,12 +189,13 @@ fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> 
                 .iter()
                 .map(|access| format!("{}: {}", access.plugin, access.access))
                 .collect();
-            (RowKind::Note, "access denied".to_owned(), None, accesses.join(", "))
+            note_row("access denied", accesses.join(", "))
         }
-        Event::ApprovalDecided(decided) => {
-            let detail = format!("{}: {:?}", decided.tool, decided.decision);
-            (RowKind::Note, "approval".to_owned(), None, detail)
-        }
+        Event::StrategyFailed { trigger } => note_row(
+            "strategy failed",
+            format!("a strategy panicked at the result of {trigger}"),
+        ),
+        Event::ApprovalDecided(decided) => note_row("approval", format!("{}: {:?}", decided.tool, decided.decision)),
         Event::Finished {
             stop,
             iterations,
@@ -195,11 +203,14 @@ fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> 
             ..
         } => {
             let (inferences, calls) = (counted(*iterations as usize, "inference"), counted(*tool_calls, "call"));
-            let detail = format!("{stop:?}, {inferences}, {calls}");
-            (RowKind::Note, "end".to_owned(), None, detail)
+            note_row("end", format!("{stop:?}, {inferences}, {calls}"))
         }
         _ => return None,
     })
+}
+
+fn note_row(label: &str, detail: String) -> (RowKind, String, Option<u64>, String) {
+    (RowKind::Note, label.to_owned(), None, detail)
 }
 
 fn tools_row(label: &str, names: &[ToolName], suffix: &str) -> (RowKind, String, Option<u64>, String) {

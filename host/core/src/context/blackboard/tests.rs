@@ -32,7 +32,7 @@ fn objects_are_found_by_name_and_by_simple_or_full_type() {
     );
     assert_eq!(board.last("customer").unwrap().value()["id"], "c");
     assert_eq!(board.count("shop/customers@1.0.0#customer"), 3);
-    assert_eq!(board.count("mer"), 0, "a part of a name does not match");
+    assert_eq!(board.count("mer"), 0, "a part of a simple name does not match");
     assert!(board.get("seller").is_none() && board.last("order").is_none());
     assert_eq!(ids(&board), ["a", "b", "c"]);
 }
@@ -43,7 +43,7 @@ struct Point {
 }
 
 #[test]
-fn newest_object_of_a_rust_type_is_read_back_unchanged() {
+fn newest_object_of_a_rust_type_is_deserialised() {
     let board: Arc<dyn Blackboard> = Arc::new(MemoryBlackboard::new());
     board.put(Artifact::of(&Point { x: 1 }).unwrap()).unwrap();
     board.put(Artifact::of(&Point { x: 2 }).unwrap()).unwrap();
@@ -53,7 +53,7 @@ fn newest_object_of_a_rust_type_is_read_back_unchanged() {
 }
 
 #[test]
-fn a_full_board_refuses_further_objects_with_the_name_of_the_limit() {
+fn a_full_board_rejects_further_objects_and_names_the_limit() {
     let one_entry_board = MemoryBlackboard::with_limits(BlackboardLimits {
         entries_max: 1,
         bytes_max: 10_000,
@@ -74,7 +74,7 @@ fn a_full_board_refuses_further_objects_with_the_name_of_the_limit() {
 
 // attack: B20
 #[test]
-fn an_object_of_many_small_values_counts_with_its_memory() {
+fn the_size_of_an_object_includes_the_memory_of_its_small_values() {
     let board = MemoryBlackboard::with_limits(BlackboardLimits {
         entries_max: 10,
         bytes_max: 100_000,
@@ -88,10 +88,10 @@ fn an_object_of_many_small_values_counts_with_its_memory() {
 
 // accept: 72
 #[test]
-fn a_nested_board_inherits_objects_and_shares_new_ones_by_rule() {
+fn a_child_board_inherits_objects_and_shares_only_new_objects_of_the_chosen_types() {
     let parent = MemoryBlackboard::new();
     parent.put(customer("a")).unwrap();
-    let child = parent.spawn();
+    let child = parent.new_child();
     child.put_named("found", customer("b")).unwrap();
     child.put(Artifact::new("Note", json!({"id": "n"}))).unwrap();
     parent.put(customer("late")).unwrap();

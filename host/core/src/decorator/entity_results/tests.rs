@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{Arguments, NativeTool, ToolContext, ToolExt, ToolResult};
 
-/// A city that another host describes in JSON.
+/// A city that a remote tool returns as JSON.
 #[derive(Clone, Debug, PartialEq, Deserialize, crate::Entity)]
 struct City {
     id: String,
@@ -24,8 +24,8 @@ impl City {
     }
 }
 
-/// Returns the result of a tool that returns `result` and is decorated with `returns::<City>`.
-async fn read(result: ToolResult) -> ToolResult {
+/// Passes a result through the decorator `returns::<City>`.
+async fn read_cities(result: ToolResult) -> ToolResult {
     let tool = NativeTool::new("find", "Finds cities.", json!({"type": "object"}), move |_, _| {
         let result = result.clone();
         async move { Ok(result) }
@@ -47,7 +47,7 @@ fn ids(result: &ToolResult) -> Vec<String> {
 // accept: 35
 #[tokio::test]
 async fn an_object_or_a_list_of_objects_becomes_entities() {
-    let result = read(ToolResult::value(
+    let result = read_cities(ToolResult::value(
         json!({"id": "ulm", "population": 128_928, "mayor": "A"}),
     ))
     .await;
@@ -64,7 +64,7 @@ async fn an_object_or_a_list_of_objects_becomes_entities() {
         "the method reads the object that the tool returned"
     );
 
-    let result = read(ToolResult::text(" [{\"id\": \"ulm\"},\n {\"id\": \"bonn\"}]")).await;
+    let result = read_cities(ToolResult::text(" [{\"id\": \"ulm\"},\n {\"id\": \"bonn\"}]")).await;
     assert_eq!(
         ids(&result),
         ["ulm", "bonn"],
@@ -77,7 +77,7 @@ async fn an_object_or_a_list_of_objects_becomes_entities() {
 // accept: 35
 #[tokio::test]
 async fn only_the_cities_of_a_mixed_list_become_entities() {
-    let result = read(ToolResult::value(
+    let result = read_cities(ToolResult::value(
         json!([{"id": "ulm"}, 7, null, {"name": "no id"}, ["ulm"]]),
     ))
     .await;
@@ -93,7 +93,7 @@ async fn only_the_cities_of_a_mixed_list_become_entities() {
 
 // accept: 35
 #[tokio::test]
-async fn results_without_cities_errors_and_pending_results_do_not_change() {
+async fn only_completed_results_that_contain_cities_change() {
     let results = [
         ToolResult::value(json!(null)),
         ToolResult::value(json!([])),
@@ -104,7 +104,7 @@ async fn results_without_cities_errors_and_pending_results_do_not_change() {
         ToolResult::background("{\"id\": \"ulm\"}"),
     ];
     for original in results {
-        let result = read(original.clone()).await;
+        let result = read_cities(original.clone()).await;
         assert_eq!((&result.for_llm, &result.value), (&original.for_llm, &original.value));
         assert!(result.providers.is_empty(), "{}", original.for_llm);
         assert!(result.output.is_none());
@@ -113,14 +113,14 @@ async fn results_without_cities_errors_and_pending_results_do_not_change() {
 
 #[tokio::test]
 async fn fields_that_the_type_does_not_serialise_are_omitted() {
-    let result = read(ToolResult::value(json!({"id": "ulm", "secret": "hunter2"}))).await;
+    let result = read_cities(ToolResult::value(json!({"id": "ulm", "secret": "hunter2"}))).await;
     assert!(!result.for_llm.contains("hunter2"), "{}", result.for_llm);
     assert_eq!(result.downcast::<City>().unwrap().secret.as_deref(), Some("hunter2"));
     let with_other_text = ToolResult {
         for_llm: "One city.".to_owned(),
         ..ToolResult::value(json!({"id": "ulm"}))
     };
-    let result = read(with_other_text).await;
+    let result = read_cities(with_other_text).await;
     assert_eq!(
         (result.for_llm.as_str(), ids(&result)),
         ("One city.", vec!["ulm".to_owned()])
@@ -128,15 +128,15 @@ async fn fields_that_the_type_does_not_serialise_are_omitted() {
 }
 
 #[tokio::test]
-async fn rust_values_and_entities_of_the_tool_itself_stay() {
-    let number = read(ToolResult::of(std::sync::Arc::new(7)).unwrap()).await;
+async fn a_result_keeps_the_rust_value_and_the_entities_of_its_tool() {
+    let number = read_cities(ToolResult::of(std::sync::Arc::new(7)).unwrap()).await;
     assert_eq!(
         number.downcast::<i32>().as_deref(),
         Some(&7),
         "a result that is not a city keeps its Rust value"
     );
-    let read_once = read(ToolResult::value(json!({"id": "ulm"}))).await;
+    let read_once = read_cities(ToolResult::value(json!({"id": "ulm"}))).await;
     let text = read_once.for_llm.clone();
-    let again = read(read_once).await;
-    assert_eq!((again.providers.len(), again.for_llm), (1, text));
+    let read_twice = read_cities(read_once).await;
+    assert_eq!((read_twice.providers.len(), read_twice.for_llm), (1, text));
 }

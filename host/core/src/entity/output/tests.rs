@@ -45,7 +45,7 @@ impl Order {
     fn cancel(&self) {}
 }
 
-/// A type whose id is a method, and whose JSON is empty.
+/// A type whose id comes from a method, and which has no fields.
 #[derive(Clone, crate::Entity)]
 struct Session;
 
@@ -88,8 +88,8 @@ async fn result_of<T: Serialize + Clone + Send + Sync + 'static>(output: T) -> T
         let output = output.clone();
         async move { Ok::<_, String>(output) }
     });
-    let outcome = tool.unwrap().call(Arguments::new(), &ToolContext::new()).await;
-    outcome.unwrap()
+    let result = tool.unwrap().call(Arguments::new(), &ToolContext::new()).await;
+    result.unwrap()
 }
 
 fn entity_ids(result: &ToolResult) -> Vec<String> {
@@ -140,10 +140,10 @@ async fn entities_are_found_in_lists_options_maps_and_records() {
 }
 
 #[tokio::test]
-async fn the_entities_of_a_type_share_the_schemas_of_their_tools() {
+async fn entities_of_a_type_share_the_schemas_of_their_tools() {
     let result = result_of(vec![customer("a"), customer("b")]).await;
     let [first, second] = [0, 1].map(|index| result.providers[index].tools()[0].definition().input_schema.clone());
-    assert!(Arc::ptr_eq(&first, &second), "derived once for the type");
+    assert!(Arc::ptr_eq(&first, &second), "the schema is derived once for the type");
 }
 
 // accept: 34
@@ -161,7 +161,11 @@ async fn nested_entities_are_found_and_methods_return_entities() {
     let orders = orders.unwrap();
     assert_eq!(entity_ids(&orders), ["7", "8"]);
     assert_eq!(orders.providers[0].tools()[0].definition().name(), "purchase_7_cancel");
-    assert_eq!(orders.value.unwrap()[0]["id"], "7", "the id by which tools find it");
+    assert_eq!(
+        orders.value.unwrap()[0]["id"],
+        "7",
+        "the property `id` comes from the field `number`"
+    );
     assert_eq!(orders.providers[0].rebinding(), Rebinding::Latest);
     assert_eq!(result.providers[0].rebinding(), Rebinding::Keep);
 }
@@ -180,7 +184,7 @@ async fn the_tools_of_a_returned_struct_share_its_state() {
 
 // accept: 31, accept: 148
 #[tokio::test]
-async fn the_id_is_a_method_a_field_or_a_number_that_the_host_assigns() {
+async fn the_id_of_an_entity_comes_from_a_method_and_is_optional() {
     let session = result_of(Session).await;
     assert_eq!(entity_ids(&session), ["s-1"]);
     assert_eq!(
@@ -193,7 +197,7 @@ async fn the_id_is_a_method_a_field_or_a_number_that_the_host_assigns() {
 }
 
 #[tokio::test]
-async fn json_outside_of_a_result_has_fields_only_and_a_conflicting_field_is_an_error() {
+async fn json_outside_of_a_tool_has_only_fields_and_a_conflicting_field_is_an_error() {
     assert_eq!(serde_json::to_value(Cursor { page: 1 }).unwrap(), json!({"page": 1}));
 
     #[derive(Clone, crate::Entity)]
@@ -214,8 +218,8 @@ async fn json_outside_of_a_result_has_fields_only_and_a_conflicting_field_is_an_
     let tool = NativeTool::typed("find", "", |_: NoArguments, _| async {
         Ok::<_, String>(Event { kind: 1 })
     });
-    let outcome = tool.unwrap().call(Arguments::new(), &ToolContext::new()).await;
-    let message = outcome.unwrap_err().report().message.clone();
+    let result = tool.unwrap().call(Arguments::new(), &ToolContext::new()).await;
+    let message = result.unwrap_err().report().message.clone();
     assert!(message.contains("#[serde(rename = \"event_type\")]"), "{message}");
     assert_eq!(
         entity_ids(&result_of(customer("a")).await),

@@ -27,12 +27,12 @@ fn the_first_violations_are_reported_with_their_paths() {
         "required": ["c"],
     });
     let text = message(schema.clone(), &json!({"a": [1], "b": 4}));
-    for part in [
+    for violation in [
         "/a/0: 1 is not of type \"string\"",
         "/b: 4 is greater than",
         "\"c\" is a required property",
     ] {
-        assert!(text.contains(part), "{text}");
+        assert!(text.contains(violation), "{text}");
     }
     assert_eq!(text.matches("; ").count(), 2, "{text}");
     let many = message(schema.clone(), &json!({"a": vec![1; 1_000], "c": 0}));
@@ -45,7 +45,7 @@ fn the_first_violations_are_reported_with_their_paths() {
 }
 
 #[test]
-fn the_passes_of_a_check_share_its_steps() {
+fn the_passes_of_a_check_share_one_budget_of_steps() {
     let schema = json!({"type": "object", "properties": {"a": {"items": {"type": "string"}}}});
     let validator = InputValidator::of(&definition(schema)).unwrap();
     let value = json!({"a": vec![1; 10_000]});
@@ -104,7 +104,7 @@ fn a_pattern_with_lookaround_is_for_trusted_schemas_only() {
     assert!(InputValidator::of_untrusted(&definition(schema)).is_err());
 }
 
-fn value() -> impl Strategy<Value = Value> {
+fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -121,13 +121,13 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn schema() -> impl Strategy<Value = Value> {
+fn any_schema() -> impl Strategy<Value = Value> {
     let types = ["null", "boolean", "integer", "number", "string", "array", "object"];
     let leaf = prop_oneof![
         any::<bool>().prop_map(Value::from),
         proptest::sample::select(types.to_vec()).prop_map(|name| json!({"type": name})),
-        value().prop_map(|value| json!({"const": value})),
-        proptest::collection::vec(value(), 1..4).prop_map(|values| json!({"enum": values})),
+        any_value().prop_map(|value| json!({"const": value})),
+        proptest::collection::vec(any_value(), 1..4).prop_map(|values| json!({"enum": values})),
         "[a-c]{1,2}[+*]?".prop_map(|pattern| json!({"pattern": pattern})),
         (0_u8..4).prop_map(|count| json!({"minLength": count, "maxItems": count, "minProperties": count})),
         (-2_i8..3).prop_map(|number| json!({"minimum": number, "multipleOf": 0.5})),
@@ -142,7 +142,7 @@ fn schema() -> impl Strategy<Value = Value> {
                 .prop_map(|(key, schemas)| json!({key: schemas})),
             inner.clone().prop_map(|schema| json!({"not": schema})),
             three.prop_map(|(one, two, three)| json!({"if": one, "then": two, "else": three})),
-            (list, inner.clone()).prop_map(|(first, rest)| json!({"prefixItems": first, "items": rest})),
+            (list, inner.clone()).prop_map(|(prefix, items)| json!({"prefixItems": prefix, "items": items})),
             inner
                 .clone()
                 .prop_map(|schema| json!({"contains": schema, "maxContains": 2})),
@@ -159,7 +159,7 @@ fn schema() -> impl Strategy<Value = Value> {
 proptest! {
     // attack: E8
     #[test]
-    fn counting_steps_does_not_change_the_outcome(schema in schema(), value in value()) {
+    fn counting_steps_does_not_change_the_outcome(schema in any_schema(), value in any_value()) {
         let schema = json!({"type": "object", "properties": {"a": schema}});
         let arguments = json!({"a": value});
         let expected = jsonschema::is_valid(&schema, &arguments);
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn a_small_budget_never_makes_valid_arguments_invalid(steps in 1_u64..30, value in value()) {
+    fn a_small_budget_never_makes_valid_arguments_invalid(steps in 1_u64..30, value in any_value()) {
         let validator = InputValidator::of(&definition(json!({"type": "object", "additionalProperties": {"items": true}}))).unwrap();
         let arguments = json!({"a": [value, 1, 2, 3], "b": []});
         let mut budget = ValidationBudget { steps, ..validator.budget(u64::MAX, 0) };

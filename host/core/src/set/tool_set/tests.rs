@@ -27,7 +27,7 @@ fn tool(id: &str, names: &[&str]) -> Arc<dyn Tool> {
 
 // attack: A11, attack: A12, accept: 113
 #[test]
-fn clashing_tools_get_names_of_their_own() {
+fn tools_with_the_same_candidate_names_get_different_names() {
     let mut set = ToolSet::new();
     let first = set.add(tool("a-b", &["a-b", "calc_a-b"]));
     let second = set.add(tool("other", &["a-b", "calc_a-b"]));
@@ -67,7 +67,7 @@ fn a_reserved_name_is_not_assigned_to_a_native_tool() {
 
 // accept: 8, attack: E7
 #[test]
-fn unknown_name_returns_similar_ones() {
+fn the_lookup_of_an_unknown_name_returns_similar_names() {
     let mut set = ToolSet::new();
     set.add(tool("a", &["search_customer"]));
     set.add(tool("b", &["evaluate"]));
@@ -105,8 +105,8 @@ fn adding_a_tool_again_replaces_its_definition_and_keeps_name_and_position() {
         set.add(look_tool("Looks.", schema.clone())),
         AddOutcome::Rebound(look.clone())
     );
-    let same = &set.by_id(&ToolId::native("look")).unwrap().definition;
-    assert!(Arc::ptr_eq(&before, same), "an equal definition stays the same object");
+    let after = &set.by_id(&ToolId::native("look")).unwrap().definition;
+    assert!(Arc::ptr_eq(&before, after), "an equal definition stays the same object");
     let strict = json!({"type": "object", "required": ["at"]});
     assert_eq!(
         set.add(look_tool("Looks.", strict.clone())),
@@ -138,7 +138,7 @@ fn denying_gate() -> Arc<dyn Decorator> {
 
 // accept: 27, accept: 80
 #[tokio::test]
-async fn a_decorator_applies_to_every_tool_of_an_identity_whenever_it_is_added() {
+async fn a_decorator_applies_to_every_selected_tool_whenever_the_tool_is_added() {
     let mut set = ToolSet::new();
     set.add(tool("before", &["before"]));
     for id in [
@@ -176,7 +176,7 @@ async fn a_decorator_applies_to_every_tool_of_an_identity_whenever_it_is_added()
 }
 
 #[tokio::test]
-async fn a_decorator_is_applied_once_and_stays_with_the_id_that_it_was_attached_to() {
+async fn an_attached_decorator_is_applied_once_and_also_to_a_later_tool_with_the_id() {
     let mut set = ToolSet::new();
     let id = ToolId::native("pay");
     set.add(tool("pay", &["pay"]));
@@ -226,7 +226,7 @@ fn selectors_distinguish_ids_names_and_late_tools() {
 }
 
 #[tokio::test]
-async fn a_guard_stays_when_a_tool_is_added_again_without_it_and_other_decorators_do_not() {
+async fn when_a_tool_is_added_again_its_guards_stay_and_its_other_decorators_do_not() {
     let mut set = ToolSet::new();
     let guarded = tool("pay", &["pay"]).with_approval(|_: &ApprovalRequest| Approval::Denied { reason: "no".into() });
     set.add(Arc::new(guarded));
@@ -242,7 +242,7 @@ async fn a_guard_stays_when_a_tool_is_added_again_without_it_and_other_decorator
 
 // accept: 80
 #[test]
-fn a_removed_tool_keeps_its_guards() {
+fn the_guards_of_a_removed_tool_are_kept() {
     let mut set = ToolSet::new();
     set.decorate(&ToolSelector::from("pay"), denying_gate());
     set.add(tool("pay", &["pay"]));
@@ -268,7 +268,7 @@ fn a_tool_outside_the_set_has_the_decorators_of_the_name_that_it_would_get() {
 }
 
 #[test]
-fn the_guards_of_a_tool_cover_the_method_that_binds_it_to_an_entity() {
+fn the_guards_of_a_method_apply_to_the_tool_that_binds_it_to_an_entity() {
     let mut set = ToolSet::new();
     set.add(tool("pay", &["pay"]));
     let guard = denying_gate();

@@ -16,7 +16,7 @@ fn object() -> Value {
 
 // attack: G9
 #[test]
-fn names_that_could_deceive_and_duplicates_are_withheld() {
+fn tools_with_deceptive_or_duplicate_names_are_withheld() {
     let names = [
         "add",
         "add",
@@ -30,16 +30,16 @@ fn names_that_could_deceive_and_duplicates_are_withheld() {
         "a.b/c-d",
     ];
     let listed = names.iter().map(|name| tool(name, object())).collect();
-    let (tools, withheld) = validate(listed, &config(), &Redaction::default());
-    let used: Vec<_> = tools.iter().map(|tool| tool.definition.id.as_str()).collect();
-    assert_eq!(used, ["mcp:shop#add", "mcp:shop#über", "mcp:shop#a.b/c-d"]);
+    let (tools, withheld) = validate_tools(listed, &config(), &Redaction::default());
+    let accepted_ids: Vec<_> = tools.iter().map(|tool| tool.definition.id.as_str()).collect();
+    assert_eq!(accepted_ids, ["mcp:shop#add", "mcp:shop#über", "mcp:shop#a.b/c-d"]);
     assert_eq!(withheld.len(), 7);
     assert!(withheld.iter().all(|tool| !tool.name.contains('\u{1b}')));
 }
 
 // attack: G9
 #[test]
-fn schemas_that_refer_elsewhere_or_to_themselves_are_withheld() {
+fn tools_with_external_recursive_or_invalid_schemas_are_withheld() {
     let invalid_schemas = [
         json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}),
         json!({"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}),
@@ -51,7 +51,7 @@ fn schemas_that_refer_elsewhere_or_to_themselves_are_withheld() {
         .iter()
         .enumerate()
         .map(|(index, schema)| tool(&format!("t{index}"), schema.clone()));
-    let (tools, withheld) = validate(listed.collect(), &config(), &Redaction::default());
+    let (tools, withheld) = validate_tools(listed.collect(), &config(), &Redaction::default());
     assert!(tools.is_empty());
     assert_eq!(withheld.len(), invalid_schemas.len());
     assert!(
@@ -62,13 +62,13 @@ fn schemas_that_refer_elsewhere_or_to_themselves_are_withheld() {
 }
 
 #[test]
-fn schemas_of_common_generators_are_used() {
+fn keywords_of_common_schema_generators_are_accepted() {
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#", "$id": "x", "type": "object", "unevaluatedProperties": false,
         "properties": {"id": {"type": "string", "$comment": "y"}, "$id": {"type": "integer"}}, "required": ["id"],
         "$defs": {"a": {"$anchor": "a", "type": "object"}},
     });
-    let (tools, withheld) = validate(
+    let (tools, withheld) = validate_tools(
         vec![tool("t", schema), tool("u", json!({}))],
         &config(),
         &Redaction::default(),
@@ -79,19 +79,24 @@ fn schemas_of_common_generators_are_used() {
     assert!(schema.pointer("/properties/id").is_some() && schema.pointer("/properties/$id").is_some());
     assert!(schema.pointer("/$defs/a/$anchor").is_none());
     assert_eq!(tools[1].definition.input_schema["type"], "object");
-    // Anchors are removed, so a schema that refers to one is withheld.
-    let referring = json!({"type": "object", "properties": {"a": {"$ref": "#a"}}, "$defs": {"a": {"$anchor": "a"}}});
+    // Anchors are removed, so a tool whose schema refers to an anchor is withheld.
+    let schema_with_anchor_reference =
+        json!({"type": "object", "properties": {"a": {"$ref": "#a"}}, "$defs": {"a": {"$anchor": "a"}}});
     assert_eq!(
-        validate(vec![tool("t", referring)], &config(), &Redaction::default())
-            .1
-            .len(),
+        validate_tools(
+            vec![tool("t", schema_with_anchor_reference)],
+            &config(),
+            &Redaction::default()
+        )
+        .1
+        .len(),
         1
     );
 }
 
 // attack: G9
 #[test]
-fn secrets_in_definitions_are_redacted() {
+fn secrets_in_names_descriptions_and_schemas_are_redacted() {
     let redaction = Redaction::default();
     redaction.add("hunter2222");
     let schema = json!({"type": "object", "properties": {"a": {"type": "string", "description": "as hunter2222"}}});
@@ -100,8 +105,8 @@ fn secrets_in_definitions_are_redacted() {
         tool.description = Some(text.into());
         tool
     };
-    let read = |tool: Tool| validate(vec![tool], &config(), &redaction);
-    let (tools, _) = read(tool_with_description("Adds for hunter2222.".to_owned()));
+    let validate_one = |tool: Tool| validate_tools(vec![tool], &config(), &redaction);
+    let (tools, _) = validate_one(tool_with_description("Adds for hunter2222.".to_owned()));
     let definition = &tools[0].definition;
     assert_eq!(definition.description, "Adds for [redacted].");
     assert_eq!(
@@ -109,9 +114,9 @@ fn secrets_in_definitions_are_redacted() {
         "as [redacted]"
     );
     let text_with_cut_secret = format!("{}hunter222", "x".repeat(DESCRIPTION_CHARS_MAX - 9));
-    let (tools, _) = read(tool_with_description(text_with_cut_secret));
+    let (tools, _) = validate_one(tool_with_description(text_with_cut_secret));
     assert!(!tools[0].definition.description.contains("hunter"));
-    let (tools, withheld) = read(tool("get_hunter2222", schema.clone()));
+    let (tools, withheld) = validate_one(tool("get_hunter2222", schema.clone()));
     assert!(tools.is_empty());
     assert_eq!(withheld[0].name, "get_[redacted]");
 }

@@ -14,8 +14,8 @@ fn address(listener: &TcpListener) -> Arc<str> {
 
 // attack: G9
 #[tokio::test]
-async fn a_stream_whose_response_does_not_begin_ends() {
-    // The system accepts the connection, and the request is never answered.
+async fn a_stream_ends_if_its_response_does_not_begin() {
+    // The operating system accepts the connection, but nothing answers the request.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let sender = sender(Duration::from_millis(50));
     let events = sender.get_stream(address(&listener), None, None, None, HashMap::new());
@@ -23,7 +23,7 @@ async fn a_stream_whose_response_does_not_begin_ends() {
 }
 
 #[tokio::test]
-async fn a_call_without_a_connection_is_not_processed() {
+async fn a_call_without_a_connection_is_reported_as_not_processed() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = address(&listener);
     drop(listener);

@@ -1,27 +1,27 @@
-//! The header `WWW-Authenticate` of a response that refuses a token.
+//! The header `WWW-Authenticate` of a response that refuses a token, or a request without a token.
 
 use http::header::{HeaderMap, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 
-/// The maximum length of a header that is parsed, in bytes. A longer header is ignored.
+/// The maximum length of a header, in bytes. A longer header is ignored.
 const CHALLENGE_BYTES_MAX: usize = 8 << 10;
 
 /// The requirements of a server that refused a token, or a request without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
-    /// The scopes that the request needs.
+    /// The scopes that the server requires for the request.
     pub(crate) scopes: Vec<String>,
     /// The address of the server's protected resource metadata (RFC 9728).
     pub(crate) resource_metadata: Option<String>,
     /// Whether the token is valid, but has too few scopes.
-    pub(super) is_insufficient_scope: bool,
+    pub(super) has_insufficient_scope: bool,
 }
 
 impl Challenge {
-    /// Returns the challenge of a response with the status 401, or 403 if the token has too few scopes. `None` for
-    /// other responses.
-    /// The challenge is empty if no header states any requirements.
-    pub(crate) fn of(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
+    /// Returns the challenge of a response with the status 401, or with the status 403 if its header states that the
+    /// token has too few scopes. Returns `None` for all other responses. The challenge is empty if no header states
+    /// requirements.
+    pub(crate) fn from_response(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
         if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return None;
         }
@@ -30,11 +30,11 @@ impl Challenge {
         let texts = texts.filter(|text| text.len() <= CHALLENGE_BYTES_MAX);
         let challenge = texts.map(parse).find(|challenge| *challenge != Self::default());
         let challenge = challenge.unwrap_or_default();
-        (status == StatusCode::UNAUTHORIZED || challenge.is_insufficient_scope).then_some(challenge)
+        (status == StatusCode::UNAUTHORIZED || challenge.has_insufficient_scope).then_some(challenge)
     }
 }
 
-/// Parses the parameters of the scheme `Bearer`. Those of other schemes are ignored.
+/// Parses the parameters of the scheme `Bearer`. The parameters of other schemes are ignored.
 fn parse(text: &str) -> Challenge {
     let mut challenge = Challenge::default();
     let mut is_bearer = false;
@@ -60,18 +60,18 @@ fn parse(text: &str) -> Challenge {
         match name.to_ascii_lowercase().as_str() {
             "scope" => challenge.scopes = value.split_ascii_whitespace().map(str::to_owned).collect(),
             "resource_metadata" => challenge.resource_metadata = Some(value),
-            "error" => challenge.is_insufficient_scope = value == "insufficient_scope",
+            "error" => challenge.has_insufficient_scope = value == "insufficient_scope",
             _ => {}
         }
     }
 }
 
-/// Returns the value at the start of a text, without quotes and escapes, and the rest of the text.
+/// Returns the value at the start of a text, without quotes and escapes, and the text after the value.
 fn parameter_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([' ', '\t', ',']).unwrap_or(text.len());
-        let (value, rest) = text.split_at(end);
-        return (value.to_owned(), rest);
+        let (value, after) = text.split_at(end);
+        return (value.to_owned(), after);
     };
     let mut value = String::new();
     let mut chars = quoted.char_indices();
@@ -97,11 +97,11 @@ mod tests {
         );
         assert_eq!(challenge.scopes, ["read", "write"]);
         assert_eq!(challenge.resource_metadata.as_deref(), Some("https://h/m?a=b,c"));
-        assert!(challenge.is_insufficient_scope);
+        assert!(challenge.has_insufficient_scope);
     }
 
     #[test]
-    fn malformed_text_ends() {
+    fn parsing_malformed_headers_terminates() {
         for text in [
             "",
             "=",
@@ -113,20 +113,25 @@ mod tests {
             ",,,",
             "\u{e9}",
         ] {
-            assert!(!parse(text).is_insufficient_scope, "{text}");
+            assert!(!parse(text).has_insufficient_scope, "{text}");
         }
     }
 
     #[test]
-    fn a_forbidden_request_needs_a_scope_to_be_a_challenge() {
+    fn a_response_403_is_a_challenge_only_with_an_insufficient_scope() {
         let mut headers = HeaderMap::new();
-        assert!(Challenge::of(StatusCode::UNAUTHORIZED, &headers).is_some());
-        assert!(Challenge::of(StatusCode::FORBIDDEN, &headers).is_none());
+        assert!(Challenge::from_response(StatusCode::UNAUTHORIZED, &headers).is_some());
+        assert!(Challenge::from_response(StatusCode::FORBIDDEN, &headers).is_none());
         headers.insert(
             WWW_AUTHENTICATE,
             HeaderValue::from_static("Bearer error=insufficient_scope, scope=a"),
         );
-        assert_eq!(Challenge::of(StatusCode::FORBIDDEN, &headers).unwrap().scopes, ["a"]);
-        assert!(Challenge::of(StatusCode::OK, &headers).is_none());
+        assert_eq!(
+            Challenge::from_response(StatusCode::FORBIDDEN, &headers)
+                .unwrap()
+                .scopes,
+            ["a"]
+        );
+        assert!(Challenge::from_response(StatusCode::OK, &headers).is_none());
     }
 }

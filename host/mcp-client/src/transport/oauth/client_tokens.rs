@@ -1,4 +1,4 @@
-//! The access token of a configured OAuth client, which needs no login of a user.
+//! The access token of an OAuth client whose credentials are configured, without a login of a user.
 
 use std::collections::BTreeSet;
 use std::sync::{self, Arc, PoisonError};
@@ -14,7 +14,8 @@ use super::resource::resource_identifier;
 use super::token_request::{AccessToken, ClientIdentity, Form};
 use crate::value::Redaction;
 
-/// Stores a refresh token that replaces the previous one. The error is the reason why the token is not stored.
+/// Stores a new refresh token, with which the issuer replaced the previous refresh token. The error is the reason why
+/// the token is not stored.
 type OnRotation = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// The credentials of a client at its issuer.
@@ -22,9 +23,9 @@ pub(crate) struct OauthCredentials {
     pub(crate) issuer: Url,
     pub(crate) client: ClientIdentity,
     pub(crate) refresh_token: Option<Zeroizing<String>>,
-    /// The scopes of the first token.
+    /// The scopes of each token request.
     pub(crate) scopes: Vec<String>,
-    /// Further scopes, which are requested only if the server requires them.
+    /// The additional scopes that are requested after the server has required them.
     pub(crate) step_up_scopes: Vec<String>,
 }
 
@@ -43,21 +44,22 @@ pub(crate) struct ClientTokens {
 #[derive(Default)]
 struct TokenState {
     token: Option<AccessToken>,
-    /// The newest refresh token, if the issuer has replaced the configured one.
+    /// The newest refresh token, if the issuer has replaced the configured refresh token.
     newest_refresh_token: Option<Zeroizing<String>>,
-    /// Whether the newest refresh token still has to be stored.
-    is_unstored: bool,
+    /// Whether `newest_refresh_token` must still be stored.
+    is_refresh_token_unstored: bool,
     /// The scopes of `step_up_scopes` that the server has required.
     required_step_up_scopes: BTreeSet<String>,
-    /// The resource identifier of the server, once it is known.
+    /// The resource identifier of the server. `None` until it is first needed.
     resource: Option<String>,
+    /// The token endpoint of the issuer. `None` until it is first needed.
     endpoint: Option<TokenEndpoint>,
 }
 
 impl ClientTokens {
-    /// Creates the tokens of a server. They are added to the redaction, and a new refresh token is passed to
-    /// `on_rotation`. While `on_rotation` fails, no access token is returned, because a refresh token that is not
-    /// stored is lost when the process ends.
+    /// Creates the source of the tokens for a server. Issued tokens are added to `redaction`. A new refresh token is
+    /// passed to `on_rotation`. While `on_rotation` fails, no access token is returned, because a refresh token that is
+    /// not stored is lost when the process ends.
     pub(crate) fn new(
         server: Url,
         credentials: OauthCredentials,
@@ -82,16 +84,17 @@ impl ClientTokens {
         self.fresh_header(None).await
     }
 
-    /// Returns a new header after the server has refused a header with a challenge.
+    /// Returns a new header after the server has refused a request with a challenge. `refused_header` is the header of
+    /// this request.
     ///
     /// # Errors
-    /// If the server requires a scope that is not allowed, or the reason why there is no token.
+    /// If the server requires a scope that is not configured, or the reason why there is no token.
     pub(crate) async fn answer_challenge(
         self: &Arc<Self>,
-        refused: HeaderValue,
+        refused_header: HeaderValue,
         challenge: Challenge,
     ) -> Result<HeaderValue, String> {
-        self.fresh_header(Some((refused, challenge))).await
+        self.fresh_header(Some((refused_header, challenge))).await
     }
 
     /// Returns the reason why the last request for a token failed, or `None` if it succeeded.
@@ -105,17 +108,17 @@ impl ClientTokens {
         let tokens = self.clone();
         let task = tokio::spawn(async move {
             let mut state = tokens.state.lock().await;
-            if let Some((refused, challenge)) = refusal {
-                tokens.handle_refusal(&mut state, &refused, &challenge).await?;
+            if let Some((refused_header, challenge)) = refusal {
+                tokens.handle_refusal(&mut state, &refused_header, &challenge).await?;
             }
             let token = match state.token.take().filter(AccessToken::is_fresh) {
                 Some(token) => Ok(token),
                 None => tokens.request_token(&mut state).await,
             };
             // A response without a usable token may still have replaced the refresh token.
-            let stored = tokens.store_refresh_token(&mut state);
+            let store_result = tokens.store_refresh_token(&mut state);
             let header = state.token.insert(token?).header.clone();
-            stored.map(|()| header)
+            store_result.map(|()| header)
         });
         let renewed = task.await.unwrap_or_else(|_| Err("the token request ended".to_owned()));
         let failure = renewed.as_ref().err().cloned();
@@ -123,20 +126,20 @@ impl ClientTokens {
         renewed
     }
 
-    /// Removes a token that the server refused, and adds the scopes that the server requires to those of later
-    /// requests.
+    /// Removes a token that the server refused, and adds the scopes that the server requires to later token requests.
     ///
     /// # Errors
     /// If a new token of the client would not satisfy the challenge, or the metadata of the server cannot be used.
     async fn handle_refusal(
         &self,
         state: &mut TokenState,
-        refused: &HeaderValue,
+        refused_header: &HeaderValue,
         challenge: &Challenge,
     ) -> Result<(), String> {
-        let is_current = state.token.as_ref().is_some_and(|token| token.header == *refused);
+        let current_token = state.token.as_ref();
+        let is_current = current_token.is_some_and(|token| token.header == *refused_header);
         if !is_current {
-            // Another request has renewed the token.
+            // A concurrent request has already renewed the token.
             return Ok(());
         }
         let is_requested =
@@ -156,8 +159,8 @@ impl ClientTokens {
                 "the server requires the scope `{scope}`, which `step_up_scopes` does not have"
             ));
         }
-        if challenge.is_insufficient_scope && missing_scopes.is_empty() {
-            return Err("the issuer gives fewer scopes than the server requires".to_owned());
+        if challenge.has_insufficient_scope && missing_scopes.is_empty() {
+            return Err("the issuer grants fewer scopes than the server requires".to_owned());
         }
         if let Some(url) = &challenge.resource_metadata {
             let identifier =
@@ -209,20 +212,22 @@ impl ClientTokens {
                 .newest_refresh_token
                 .as_ref()
                 .or(credentials.refresh_token.as_ref());
+            // Without a previous refresh token, the client uses its own credentials, and ignores the new refresh token.
             if previous.is_some_and(|previous| *previous != token) {
                 state.newest_refresh_token = Some(token);
-                state.is_unstored = true;
+                state.is_refresh_token_unstored = true;
             }
         }
-        AccessToken::new(&issued_tokens.access?, issued_tokens.validity)
+        AccessToken::new(&issued_tokens.access_token?, issued_tokens.validity)
     }
 
     /// Stores the newest refresh token, if it is not stored yet. After a failure, the next call tries again.
     fn store_refresh_token(&self, state: &mut TokenState) -> Result<(), String> {
-        if let Some(token) = state.newest_refresh_token.as_ref().filter(|_| state.is_unstored) {
-            let stored = (self.on_rotation)(token);
-            stored.map_err(|why| format!("the new refresh token is not stored: {why}"))?;
-            state.is_unstored = false;
+        let newest = state.newest_refresh_token.as_ref();
+        if let Some(token) = newest.filter(|_| state.is_refresh_token_unstored) {
+            let store_result = (self.on_rotation)(token);
+            store_result.map_err(|why| format!("the new refresh token is not stored: {why}"))?;
+            state.is_refresh_token_unstored = false;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::challenge::Challenge;
-use crate::transport::http_client;
+use crate::transport::http_client::{self, innermost_cause};
 use crate::value::{Redaction, check_address};
 
 /// The maximum size of a response, in bytes.
@@ -19,8 +19,12 @@ const DOCUMENT_BYTES_MAX: usize = 64 << 10;
 /// The maximum time of a request, its response included.
 const REQUEST_WALL_MAX: Duration = Duration::from_secs(15);
 
-/// Requests a JSON document. The inner error is the status of a response that is not a success.
-pub(super) async fn get<T: DeserializeOwned>(
+/// Requests a JSON document.
+///
+/// # Errors
+/// The outer error is the reason why there is no usable response. The inner error is the status of a response that is
+/// not a success.
+pub(super) async fn get_json<T: DeserializeOwned>(
     url: &Url,
     redaction: &Redaction,
 ) -> Result<Result<T, StatusCode>, String> {
@@ -36,31 +40,30 @@ pub(super) async fn get<T: DeserializeOwned>(
     })
 }
 
-/// Returns whether an error status means that a document does not exist, rather than that it cannot be read at the
-/// moment.
+/// Returns whether an error status means that a document does not exist. All other error statuses can be temporary.
 pub(super) fn means_absent(status: StatusCode) -> bool {
     status.is_client_error() && !matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
 }
 
-/// Returns the error of a document whose response has an error status.
-pub(super) fn error_status(url: &Url, status: StatusCode, redaction: &Redaction) -> String {
+/// Returns the error message for a response with an error status.
+pub(super) fn status_error(url: &Url, status: StatusCode, redaction: &Redaction) -> String {
     let url = redaction.quoted(url.as_str());
     format!("{url} responded with the status {}", status.as_u16())
 }
 
-/// Posts a form. `basic` is the user name and the password of the request, if it needs them. Returns whether the status
-/// is a success, and the body of the response.
-pub(super) async fn post(
+/// Posts a form. `basic_credentials` are the user name and the password for HTTP Basic authentication, if the request
+/// uses it. Returns whether the status is a success, and the body of the response.
+pub(super) async fn post_form(
     url: &Url,
     form: String,
-    basic: Option<(String, String)>,
+    basic_credentials: Option<(String, String)>,
     redaction: &Redaction,
 ) -> Result<(bool, Vec<u8>), String> {
     let mut request = client(url, redaction)?
         .post(url.clone())
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .body(form);
-    if let Some((name, password)) = basic {
+    if let Some((name, password)) = basic_credentials {
         request = request.basic_auth(name, Some(password));
     }
     let (status, body) = send(request, url, redaction).await?;
@@ -75,8 +78,8 @@ pub(crate) async fn post_json(url: &Url, document: &Value, redaction: &Redaction
     Ok((status.is_success(), body))
 }
 
-/// Posts a message without a token to a server. Returns the challenge with which the server requires a token, or `None`
-/// if it does not require one.
+/// Posts a message without a token to a server. Returns the challenge of the response, or `None` if the server does not
+/// require a token.
 pub(crate) async fn request_challenge(
     url: &Url,
     message: &Value,
@@ -87,9 +90,9 @@ pub(crate) async fn request_challenge(
     let request = request
         .header(CONTENT_TYPE, "application/json")
         .body(message.to_string());
-    let response = async { request.send().await.map_err(|error| http_client::cause(&error)) };
-    let response = within_time(response, url, redaction).await?;
-    Ok(Challenge::of(response.status(), response.headers()))
+    let response = async { request.send().await.map_err(|error| innermost_cause(&error)) };
+    let response = with_time_limit(response, url, redaction).await?;
+    Ok(Challenge::from_response(response.status(), response.headers()))
 }
 
 fn client(url: &Url, redaction: &Redaction) -> Result<reqwest::Client, String> {
@@ -100,28 +103,28 @@ fn client(url: &Url, redaction: &Redaction) -> Result<reqwest::Client, String> {
 async fn send(request: RequestBuilder, url: &Url, redaction: &Redaction) -> Result<(StatusCode, Vec<u8>), String> {
     let request = request.header(ACCEPT, "application/json");
     let exchange = async {
-        let response = request.send().await.map_err(|error| http_client::cause(&error))?;
+        let response = request.send().await.map_err(|error| innermost_cause(&error))?;
         if response.status().is_redirection() {
             return Err("it redirects, and redirects are not followed".to_owned());
         }
-        Ok((response.status(), read(response).await?))
+        Ok((response.status(), read_body(response).await?))
     };
-    within_time(exchange, url, redaction).await
+    with_time_limit(exchange, url, redaction).await
 }
 
-async fn within_time<T>(
+async fn with_time_limit<T>(
     exchange: impl Future<Output = Result<T, String>>,
     url: &Url,
     redaction: &Redaction,
 ) -> Result<T, String> {
-    let outcome = tokio::time::timeout(REQUEST_WALL_MAX, exchange).await;
-    let outcome = outcome.unwrap_or_else(|_| Err(format!("no response within {} s", REQUEST_WALL_MAX.as_secs())));
-    outcome.map_err(|why| format!("the request to {} failed: {why}", redaction.quoted(url.as_str())))
+    let response = tokio::time::timeout(REQUEST_WALL_MAX, exchange).await;
+    let response = response.unwrap_or_else(|_| Err(format!("no response within {} s", REQUEST_WALL_MAX.as_secs())));
+    response.map_err(|why| format!("the request to {} failed: {why}", redaction.quoted(url.as_str())))
 }
 
-async fn read(mut response: Response) -> Result<Vec<u8>, String> {
+async fn read_body(mut response: Response) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| http_client::cause(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| innermost_cause(&error))? {
         if body.len() + chunk.len() > DOCUMENT_BYTES_MAX {
             return Err(format!("the response is larger than {} KiB", DOCUMENT_BYTES_MAX >> 10));
         }

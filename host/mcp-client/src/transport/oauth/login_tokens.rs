@@ -21,24 +21,21 @@ const INVALID_GRANT: &str = "invalid_grant";
 /// The reason why there is no token, if there is no login.
 const NO_LOGIN: &str = "it requires a login";
 
-/// The settings of a login. A stored login must match the issuer and the id of the client.
-pub(crate) struct LoginRules {
-    /// The configured issuer.
+/// The configuration of a login. A stored login must match the configured issuer and client id.
+pub(crate) struct LoginSettings {
     pub(crate) issuer: Option<Url>,
-    /// The configured client.
     pub(crate) client_id: Option<String>,
-    /// The secret of the configured client.
     pub(crate) client_secret: Option<Zeroizing<String>>,
 }
 
-/// The access token of a user, from the stored login. It is renewed with the refresh token of the login, by one process
-/// at a time.
+/// Provides the access token of a user, from the stored login. Renews the token with the refresh token of the login, in
+/// one process at a time.
 ///
-/// A newer login of another process is used when the current token expires, or the server refuses it.
+/// If another process has stored a newer login, it is used when the current token expires or the server refuses it.
 pub(crate) struct LoginTokens {
     server: Url,
     slot: LoginSlot,
-    rules: LoginRules,
+    settings: LoginSettings,
     redaction: Redaction,
     state: Mutex<LoginState>,
     /// The reason why the last request for a token failed, or `None` if it succeeded.
@@ -48,9 +45,10 @@ pub(crate) struct LoginTokens {
 #[derive(Default)]
 struct LoginState {
     /// Whether the stored login was read.
-    is_read: bool,
+    is_login_read: bool,
     /// `None` if the user has not logged in.
     current: Option<CurrentLogin>,
+    /// The token endpoint of the issuer. `None` until it is first needed.
     endpoint: Option<TokenEndpoint>,
 }
 
@@ -58,16 +56,16 @@ struct LoginState {
 struct CurrentLogin {
     login: StoredLogin,
     token: AccessToken,
-    /// Whether the login still has to be stored.
+    /// Whether the login has new tokens that must still be stored.
     is_unstored: bool,
 }
 
 impl LoginTokens {
-    pub(crate) fn new(server: Url, slot: LoginSlot, rules: LoginRules, redaction: Redaction) -> Self {
+    pub(crate) fn new(server: Url, slot: LoginSlot, settings: LoginSettings, redaction: Redaction) -> Self {
         Self {
             server,
             slot,
-            rules,
+            settings,
             redaction,
             state: Mutex::default(),
             failure: sync::Mutex::default(),
@@ -79,22 +77,23 @@ impl LoginTokens {
         self.fresh_header(None).await
     }
 
-    /// Returns a new header after the server has refused a header, or a request without a header.
+    /// Returns a new header after the server has refused a request with a challenge. `refused_header` is the header of
+    /// this request, if it had one.
     pub(super) async fn answer_challenge(
         self: &Arc<Self>,
-        refused: Option<HeaderValue>,
+        refused_header: Option<HeaderValue>,
         challenge: Challenge,
     ) -> Result<HeaderValue, TokenFailure> {
-        let renewed = self.fresh_header(Some((refused, challenge))).await?;
-        renewed.ok_or_else(|| TokenFailure::login(NO_LOGIN))
+        let renewed = self.fresh_header(Some((refused_header, challenge))).await?;
+        renewed.ok_or_else(|| TokenFailure::login_required(NO_LOGIN))
     }
 
-    /// Records and returns the failure of a request after the server has refused the renewed token, too.
-    pub(super) fn refused_again(&self, challenge: &Challenge) -> TokenFailure {
-        let failure = if challenge.is_insufficient_scope {
+    /// Records and returns the failure of a request whose renewed token the server has refused, too.
+    pub(super) fn record_second_refusal(&self, challenge: &Challenge) -> TokenFailure {
+        let failure = if challenge.has_insufficient_scope {
             self.scope_failure(challenge)
         } else {
-            TokenFailure::login("it refuses the tokens of its login")
+            TokenFailure::login_required("it refuses the tokens of its login")
         };
         self.set_failure(Some(failure.clone()));
         failure
@@ -126,8 +125,7 @@ impl LoginTokens {
         renewed
     }
 
-    /// Returns the header of the current token, after renewing the token if it has expired or the server has refused
-    /// it.
+    /// Returns the header of the current token. Renews the token first if it has expired or the server has refused it.
     async fn current_header(
         &self,
         state: &mut LoginState,
@@ -136,12 +134,12 @@ impl LoginTokens {
         if let Some(current) = state.current.as_mut().filter(|current| current.is_unstored) {
             self.store(current).await?;
         }
-        if refusal.is_none() && !state.is_read {
+        if refusal.is_none() && !state.is_login_read {
             state.current = self.read_stored().await?;
-            state.is_read = true;
+            state.is_login_read = true;
         }
         let current = state.current.as_ref();
-        let Some((refused, challenge)) = refusal else {
+        let Some((refused_header, challenge)) = refusal else {
             return match current {
                 None => Ok(None),
                 Some(current) if current.token.is_fresh() => Ok(Some(current.token.header.clone())),
@@ -149,8 +147,8 @@ impl LoginTokens {
             };
         };
         if let Some(current) = current {
-            if refused.as_ref() != Some(&current.token.header) {
-                // Another request has renewed the token.
+            if refused_header.as_ref() != Some(&current.token.header) {
+                // A concurrent request has already renewed the token.
                 return Ok(Some(current.token.header.clone()));
             }
             self.check_challenge(&current.login, &challenge).await?;
@@ -160,15 +158,15 @@ impl LoginTokens {
 
     /// Checks that a new token of a login could satisfy a challenge.
     async fn check_challenge(&self, login: &StoredLogin, challenge: &Challenge) -> Result<(), TokenFailure> {
-        if challenge.is_insufficient_scope {
+        if challenge.has_insufficient_scope {
             return Err(self.scope_failure(challenge));
         }
         let Some(url) = &challenge.resource_metadata else {
             return Ok(());
         };
-        let login_failure = |why: String| TokenFailure::login(why);
+        let login_failure = |why: String| TokenFailure::login_required(why);
         let issuer =
-            Url::parse(&login.issuer).map_err(|_| login_failure("the login has no valid issuer".to_owned()))?;
+            Url::parse(&login.issuer).map_err(|_| login_failure("its login has no valid issuer".to_owned()))?;
         // If the metadata cannot be read, the failure is not a login failure: another login would not help.
         let identifier = match ProtectedResource::discover(&self.server, Some(url), &self.redaction).await? {
             Some(resource) => {
@@ -179,7 +177,7 @@ impl LoginTokens {
         };
         if identifier != login.resource {
             return Err(login_failure(format!(
-                "it is now the resource `{}`, and the login is for `{}`",
+                "its resource identifier is now `{}`, and its login is for `{}`",
                 self.redaction.quoted(&identifier),
                 self.redaction.quoted(&login.resource)
             )));
@@ -187,24 +185,25 @@ impl LoginTokens {
         Ok(())
     }
 
-    /// Uses a newer stored login if there is one. Otherwise, requests a token with the refresh token.
+    /// Reads the stored login. If it is newer than the current login and its token is fresh, uses this token. Otherwise,
+    /// requests a token with its refresh token.
     async fn renew(&self, state: &mut LoginState) -> Result<HeaderValue, TokenFailure> {
         // The guard is held until the new login is stored.
         let _renewal = self.slot.begin_renewal().await?;
         let Some(stored) = self.read_stored().await? else {
             state.current = None;
-            return Err(TokenFailure::login(NO_LOGIN));
+            return Err(TokenFailure::login_required(NO_LOGIN));
         };
-        let earlier = state.current.replace(stored);
+        let previous = state.current.replace(stored);
         let Some(current) = &mut state.current else {
-            return Err(TokenFailure::login(NO_LOGIN));
+            return Err(TokenFailure::login_required(NO_LOGIN));
         };
-        let is_newer = earlier.is_none_or(|earlier| earlier.token.header != current.token.header);
+        let is_newer = previous.is_none_or(|previous| previous.token.header != current.token.header);
         if is_newer && current.token.is_fresh() {
             return Ok(current.token.header.clone());
         }
         let Some(refresh_token) = current.login.refresh_token.clone().map(Zeroizing::new) else {
-            return Err(TokenFailure::login("its login has expired"));
+            return Err(TokenFailure::login_required("its login has expired"));
         };
         let endpoint = match state.endpoint.take() {
             Some(endpoint) => endpoint,
@@ -218,14 +217,14 @@ impl LoginTokens {
         let issued_tokens = client.request_tokens(endpoint, form, &self.redaction).await;
         let issued_tokens = issued_tokens.map_err(|error| match error {
             TokenRequestError::Refused(code) if code == INVALID_GRANT => {
-                TokenFailure::login("its issuer has ended the login")
+                TokenFailure::login_required("its issuer has ended the login")
             }
             error => TokenFailure::from(error.to_string()),
         })?;
         replace_tokens(&mut current.login, &issued_tokens);
         current.is_unstored = true;
         let token = issued_tokens
-            .access
+            .access_token
             .and_then(|token| AccessToken::new(&token, issued_tokens.validity));
         // A response without a usable token may still have replaced the refresh token.
         self.store(current).await?;
@@ -234,8 +233,8 @@ impl LoginTokens {
     }
 
     async fn store(&self, current: &mut CurrentLogin) -> Result<(), TokenFailure> {
-        let stored = self.slot.write(&current.login).await;
-        stored.map_err(|why| TokenFailure::from(format!("the renewed login is not stored: {why}")))?;
+        let store_result = self.slot.write(&current.login).await;
+        store_result.map_err(|why| TokenFailure::from(format!("the renewed login is not stored: {why}")))?;
         current.is_unstored = false;
         Ok(())
     }
@@ -248,12 +247,12 @@ impl LoginTokens {
         let Some(login) = self.slot.read().await? else {
             return Ok(None);
         };
-        let rules = &self.rules;
+        let settings = &self.settings;
         let is_issuer = |issuer: &Url| is_same_issuer(&login.issuer, issuer);
         let is_client = |client: &String| *client == login.client_id;
-        if !rules.issuer.as_ref().is_none_or(is_issuer) || !rules.client_id.as_ref().is_none_or(is_client) {
+        if !settings.issuer.as_ref().is_none_or(is_issuer) || !settings.client_id.as_ref().is_none_or(is_client) {
             let why = "its login is for another issuer or client than the configured one";
-            return Err(TokenFailure::login(why));
+            return Err(TokenFailure::login_required(why));
         }
         login.secrets().for_each(|secret| self.redaction.add_token(secret));
         let token = AccessToken::new(&login.access_token, login.validity())?;
@@ -266,28 +265,28 @@ impl LoginTokens {
 
     async fn request_endpoint(&self, login: &StoredLogin) -> Result<TokenEndpoint, TokenFailure> {
         let issuer = Url::parse(&login.issuer);
-        let issuer = issuer.map_err(|_| TokenFailure::login("its login has no valid issuer"))?;
+        let issuer = issuer.map_err(|_| TokenFailure::login_required("its login has no valid issuer"))?;
         let server = AuthorizationServer::request_metadata(&issuer, &self.redaction).await?;
         let mut endpoint = server.token_endpoint()?;
         let method_name = login.client_authentication.as_deref();
-        if let Some(method) = method_name.and_then(ClientAuthentication::named) {
+        if let Some(method) = method_name.and_then(ClientAuthentication::from_name) {
             endpoint.authentication = method;
         }
         Ok(endpoint)
     }
 
-    /// Returns the failure of a login whose scopes do not satisfy a challenge.
+    /// Returns the failure for a login that lacks the scopes of a challenge.
     fn scope_failure(&self, challenge: &Challenge) -> TokenFailure {
         let scopes = self.redaction.quoted(&challenge.scopes.join(" "));
         let why = format!("it requires the scopes `{scopes}`, which its login does not have");
         // A scope that contains a secret is not suggested for a login.
-        let requestable = challenge
+        let suggested_scopes = challenge
             .scopes
             .iter()
             .filter(|scope| !self.redaction.applies_to(scope));
         TokenFailure {
             why,
-            login: Some(requestable.cloned().collect()),
+            login_scopes: Some(suggested_scopes.cloned().collect()),
         }
     }
 
@@ -295,17 +294,18 @@ impl LoginTokens {
         let registered_secret = login.client_secret.clone().map(Zeroizing::new);
         ClientIdentity {
             id: login.client_id.clone(),
-            secret: self.rules.client_secret.clone().or(registered_secret),
+            secret: self.settings.client_secret.clone().or(registered_secret),
         }
     }
 }
 
-/// Replaces the tokens of a login with issued tokens. A token that was not issued again stays as it is.
+/// Replaces the tokens of a login with issued tokens. The login keeps its access token if no usable access token was
+/// issued, and its refresh token if no refresh token was issued.
 fn replace_tokens(login: &mut StoredLogin, issued_tokens: &IssuedTokens) {
-    if let Ok(token) = &issued_tokens.access {
+    if let Ok(token) = &issued_tokens.access_token {
         login.access_token.zeroize();
         login.access_token.push_str(token);
-        login.expire_after(issued_tokens.validity);
+        login.set_validity(issued_tokens.validity);
     }
     if let Some(token) = &issued_tokens.refresh_token {
         login.refresh_token.zeroize();

@@ -1,8 +1,8 @@
 //! Access tokens of OAuth 2.1 for servers over HTTP: discovery, token requests, and challenges of servers.
 //!
-//! With client credentials, the issuer is configured: the server can require further scopes, but not another issuer.
-//! With a login, the user has seen the issuer. Credentials and refresh tokens are sent to that issuer only, and access
-//! tokens to the server only.
+//! For `ClientTokens`, the issuer is configured: the server can require further scopes, but not another issuer. For
+//! `LoginTokens`, the issuer is the one at which the user logged in. Credentials and refresh tokens are sent to this
+//! issuer only, and access tokens to the server only.
 
 mod authorization_server;
 mod challenge;
@@ -18,7 +18,7 @@ pub(crate) use authorization_server::{ClientAuthentication, TokenEndpoint};
 pub(crate) use challenge::Challenge;
 pub(crate) use client_tokens::{ClientTokens, OauthCredentials};
 pub(crate) use http_request::{post_json, request_challenge};
-pub(crate) use login_tokens::{LoginRules, LoginTokens};
+pub(crate) use login_tokens::{LoginSettings, LoginTokens};
 pub(crate) use resource::{ProtectedResource, default_identifier};
 pub(crate) use token_request::{ClientIdentity, Form};
 pub(crate) use token_source::{TokenFailure, TokenSource};

@@ -1,17 +1,17 @@
 //! Protected resource metadata of MCP servers (RFC 9728).
 //!
-//! The metadata is untrusted: it can only confirm a configured issuer, or name the one to which a user is asked to log
+//! The metadata is untrusted: it can only confirm a configured issuer, or name the issuer at which a user is asked to log
 //! in.
 
 use serde::Deserialize;
 use url::Url;
 
-use super::authorization_server::{is_same_issuer, well_known};
-use super::http_request::{error_status, get, means_absent};
+use super::authorization_server::{is_same_issuer, well_known_addresses};
+use super::http_request::{get_json, means_absent, status_error};
 use crate::value::Redaction;
 
 /// The maximum number of issuers, and of scopes, that are read from metadata.
-const LISTED_MAX: usize = 64;
+const METADATA_ITEMS_MAX: usize = 64;
 
 /// The protected resource metadata of an MCP server.
 #[derive(Deserialize)]
@@ -25,17 +25,17 @@ struct ResourceMetadata {
 
 /// An MCP server that requires tokens, as its protected resource metadata describes it.
 pub(crate) struct ProtectedResource {
-    /// The identifier for which a token is requested (RFC 8707).
+    /// The resource identifier, for which tokens are requested (RFC 8707).
     pub(crate) identifier: String,
     /// The issuers of the tokens.
     pub(crate) issuers: Vec<String>,
-    /// The scopes that a client requests if a challenge of the server names no others.
+    /// The scopes that a client requests if the challenge of the server names no scopes.
     pub(crate) scopes: Vec<String>,
 }
 
 impl ProtectedResource {
-    /// Requests the metadata of a server. Returns `None` if the server has no metadata: it refuses each request for it
-    /// with a status such as 404.
+    /// Requests the metadata of a server, at `metadata_url` or else at the well-known addresses. Returns `None` if the
+    /// server answers each request with a status such as 404, which means that it has no metadata.
     ///
     /// # Errors
     /// If the metadata cannot be read, which may be temporary, or is for another server.
@@ -44,16 +44,17 @@ impl ProtectedResource {
         metadata_url: Option<&str>,
         redaction: &Redaction,
     ) -> Result<Option<Self>, String> {
-        let candidates = match metadata_url {
+        let addresses = match metadata_url {
             Some(url) => vec![metadata_address(server, url, redaction)?],
-            None => well_known(server, "oauth-protected-resource", false),
+            None => well_known_addresses(server, "oauth-protected-resource", false),
         };
-        for candidate in candidates {
-            let metadata = match get::<ResourceMetadata>(&candidate, redaction).await? {
+        for address in addresses {
+            let metadata = match get_json::<ResourceMetadata>(&address, redaction).await? {
                 Ok(metadata) => metadata,
                 Err(status) if means_absent(status) => continue,
-                // The server may have metadata. Without it, the token could be for the wrong resource or issuer.
-                Err(status) => return Err(error_status(&candidate, status, redaction)),
+                // The server may have metadata. Without the metadata, a token could be requested for the wrong resource or
+                // from the wrong issuer.
+                Err(status) => return Err(status_error(&address, status, redaction)),
             };
             if !is_resource_of(&metadata.resource, server) {
                 let resource = redaction.quoted(&metadata.resource);
@@ -61,11 +62,11 @@ impl ProtectedResource {
                     "the metadata of the server is for another server, `{resource}`"
                 ));
             }
-            let truncated = |texts: Vec<String>| texts.into_iter().take(LISTED_MAX).collect();
+            let truncate = |texts: Vec<String>| texts.into_iter().take(METADATA_ITEMS_MAX).collect();
             return Ok(Some(Self {
                 identifier: metadata.resource,
-                issuers: truncated(metadata.authorization_servers),
-                scopes: truncated(metadata.scopes_supported),
+                issuers: truncate(metadata.authorization_servers),
+                scopes: truncate(metadata.scopes_supported),
             }));
         }
         Ok(None)
@@ -92,8 +93,8 @@ impl ProtectedResource {
     }
 }
 
-/// Returns the resource identifier of a server, for which tokens are requested (RFC 8707): the identifier in its
-/// metadata, or the default identifier if the server has no metadata.
+/// Returns the resource identifier of a server, for which tokens are requested (RFC 8707). It is the identifier in the
+/// metadata of the server, or the [`default_identifier`] if the server has no metadata.
 ///
 /// # Errors
 /// If the metadata cannot be read, is for another server, or does not name the issuer.
@@ -114,23 +115,24 @@ pub(crate) async fn resource_identifier(
 /// # Errors
 /// If the address is not a URL, or has another origin than the server.
 fn metadata_address(server: &Url, url: &str, redaction: &Redaction) -> Result<Url, String> {
-    let refused = |why: &str| format!("the server names metadata {why}, `{}`", redaction.quoted(url));
-    let parsed = Url::parse(url).map_err(|_| refused("at an invalid URL"))?;
+    let refusal = |position: &str| format!("the server names metadata {position}, `{}`", redaction.quoted(url));
+    let parsed = Url::parse(url).map_err(|_| refusal("at an invalid URL"))?;
     if parsed.origin() == server.origin() {
         Ok(parsed)
     } else {
-        Err(refused("at another origin"))
+        Err(refusal("at another origin"))
     }
 }
 
-/// Returns whether a resource identifier covers a server: the same origin, and its path or one above it.
+/// Returns whether a resource identifier covers a server: it must have the origin of the server, and the path of the
+/// server or a parent of this path.
 fn is_resource_of(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else {
         return false;
     };
     let resource_path = resource.path().trim_end_matches('/');
-    let below = server.path().strip_prefix(resource_path);
-    resource.origin() == server.origin() && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    let path_below = server.path().strip_prefix(resource_path);
+    resource.origin() == server.origin() && path_below.is_some_and(|path| path.is_empty() || path.starts_with('/'))
 }
 
 /// Returns the resource identifier of a server without metadata: its URL without query and fragment.

@@ -1,4 +1,4 @@
-//! Token requests, and the tokens of their responses.
+//! Token requests to an issuer, and the tokens in its responses.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::authorization_server::{ClientAuthentication, TokenEndpoint};
 use super::http_request;
 use crate::value::Redaction;
 
-/// A token is renewed this long before it expires, so that it is valid when it arrives.
+/// A token is renewed this long before it expires, so that it is still valid when it arrives at the server.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 
-/// The longest validity that is accepted. A token that is valid for longer is renewed after this time.
+/// The maximum time for which a token is used. A token that is valid for longer is renewed after this time.
 const VALIDITY_MAX: Duration = Duration::from_hours(24);
 
 /// The maximum length of an access token, in bytes.
@@ -32,7 +32,7 @@ struct TokenResponse {
     scope: Option<String>,
 }
 
-/// The response to a refused token request.
+/// The response of an issuer that refuses a token request.
 #[derive(Default, Deserialize)]
 struct TokenRefusal {
     #[serde(default)]
@@ -46,12 +46,12 @@ pub(crate) struct ClientIdentity {
     pub(crate) secret: Option<Zeroizing<String>>,
 }
 
-/// The parameters of a request to an issuer.
+/// The parameters of a form that is posted to an issuer.
 #[derive(Default)]
 pub(crate) struct Form(Vec<(&'static str, Zeroizing<String>)>);
 
 impl Form {
-    /// Creates the form of a token request.
+    /// Creates the form of a token request with a grant type, such as `refresh_token`.
     pub(crate) fn grant(grant_type: &str) -> Self {
         Self::default().with("grant_type", grant_type)
     }
@@ -69,23 +69,23 @@ impl Form {
     }
 }
 
-/// The tokens of a response.
+/// The tokens in the response to a token request.
 pub(crate) struct IssuedTokens {
     /// The access token, or the reason why it cannot be used.
-    pub(crate) access: Result<Zeroizing<String>, String>,
-    /// The validity of the access token, if the issuer states it.
+    pub(crate) access_token: Result<Zeroizing<String>, String>,
+    /// The time for which the access token is valid, if the issuer states it.
     pub(crate) validity: Option<Duration>,
     pub(crate) refresh_token: Option<Zeroizing<String>>,
-    /// The granted scopes, if the issuer states them. Otherwise, they are the requested ones.
+    /// The granted scopes. `None` if the issuer does not state them: it granted the requested scopes.
     pub(crate) scopes: Option<Vec<String>>,
 }
 
 /// The reason why a token request returned no tokens.
 #[derive(Debug)]
 pub(crate) enum TokenRequestError {
-    /// The issuer refused the request with this code, or `no reason` if the response has no code.
+    /// The issuer refused the request with this error code. The code is `no reason` if the response has no code.
     Refused(String),
-    /// The request could not be sent, or its response has no tokens.
+    /// The request failed, or the response has no tokens.
     Failed(String),
 }
 
@@ -101,12 +101,13 @@ impl fmt::Display for TokenRequestError {
 /// An access token that is in use.
 pub(super) struct AccessToken {
     pub(super) header: HeaderValue,
-    /// When the token is renewed.
-    renewal: Instant,
+    /// The time from which on the token is renewed before it is used.
+    renew_at: Instant,
 }
 
 impl AccessToken {
-    /// Creates the header of a token. A token without a stated validity is renewed as if it had the longest one.
+    /// Creates the header of a token that is valid for the time `validity`. Without `validity`, the token is renewed after
+    /// a day.
     ///
     /// # Errors
     /// If the token has characters that are invalid in a header.
@@ -119,18 +120,19 @@ impl AccessToken {
         let margin = EXPIRY_MARGIN.min(validity / 2);
         Ok(Self {
             header,
-            renewal: Instant::now() + validity - margin,
+            renew_at: Instant::now() + validity - margin,
         })
     }
 
-    /// Returns whether the time of the renewal is still in the future.
+    /// Returns whether the token can be used without a renewal.
     pub(super) fn is_fresh(&self) -> bool {
-        self.renewal > Instant::now()
+        self.renew_at > Instant::now()
     }
 }
 
 impl ClientIdentity {
-    /// Posts a form with the client's authentication. Returns whether the status is a success, and the body.
+    /// Posts a form with the authentication of the client. Returns whether the status is a success, and the body of the
+    /// response.
     ///
     /// # Errors
     /// The reason why there is no response.
@@ -140,10 +142,10 @@ impl ClientIdentity {
         mut form: Form,
         redaction: &Redaction,
     ) -> Result<(bool, Zeroizing<Vec<u8>>), String> {
-        let mut basic = None;
+        let mut basic_credentials = None;
         match &self.secret {
             Some(secret) if endpoint.authentication == ClientAuthentication::Basic => {
-                basic = Some((form_encoded(&self.id), form_encoded(secret)));
+                basic_credentials = Some((form_encoded(&self.id), form_encoded(secret)));
             }
             secret => {
                 form = form.with("client_id", &self.id);
@@ -155,7 +157,8 @@ impl ClientIdentity {
                 }
             }
         }
-        let (is_success, body) = http_request::post(&endpoint.url, form.encode(), basic, redaction).await?;
+        let (is_success, body) =
+            http_request::post_form(&endpoint.url, form.encode(), basic_credentials, redaction).await?;
         Ok((is_success, Zeroizing::new(body)))
     }
 
@@ -169,8 +172,8 @@ impl ClientIdentity {
         form: Form,
         redaction: &Redaction,
     ) -> Result<IssuedTokens, TokenRequestError> {
-        let posted = self.post(endpoint, form, redaction).await;
-        let (is_success, body) = posted.map_err(TokenRequestError::Failed)?;
+        let response = self.post(endpoint, form, redaction).await;
+        let (is_success, body) = response.map_err(TokenRequestError::Failed)?;
         if !is_success {
             let refusal: TokenRefusal = serde_json::from_slice(&body).unwrap_or_default();
             let code = if refusal.error.is_empty() {
@@ -182,8 +185,8 @@ impl ClientIdentity {
         }
         let response: TokenResponse = serde_json::from_slice(&body)
             .map_err(|_| TokenRequestError::Failed("the issuer's response is not a token".to_owned()))?;
-        let access = Zeroizing::new(response.access_token);
-        redaction.add_token(&access);
+        let access_token = Zeroizing::new(response.access_token);
+        redaction.add_token(&access_token);
         let refresh_token = response
             .refresh_token
             .map(Zeroizing::new)
@@ -193,7 +196,7 @@ impl ClientIdentity {
         }
         let scopes = response.scope.as_deref().map(split_scopes);
         Ok(IssuedTokens {
-            access: check_access_token(access, &response.token_type, redaction),
+            access_token: check_access_token(access_token, &response.token_type, redaction),
             validity: response.expires_in.map(Duration::from_secs),
             refresh_token,
             scopes,
@@ -209,17 +212,19 @@ fn check_access_token(
 ) -> Result<Zeroizing<String>, String> {
     if !token_type.eq_ignore_ascii_case("bearer") {
         let token_type = redaction.quoted(token_type);
-        return Err(format!("the issuer gives tokens of the type `{token_type}`"));
+        return Err(format!(
+            "the issuer issues tokens of the type `{token_type}`, not `Bearer`"
+        ));
     }
-    let is_token =
+    let is_usable =
         !token.is_empty() && token.len() <= TOKEN_BYTES_MAX && token.bytes().all(|byte| byte.is_ascii_graphic());
-    if !is_token {
-        return Err("the issuer's token has invalid characters, or is too long".to_owned());
+    if !is_usable {
+        return Err("the issuer's token is empty or too long, or has invalid characters".to_owned());
     }
     Ok(token)
 }
 
-/// Splits a list of scopes.
+/// Splits a list of scopes that are separated by spaces.
 pub(crate) fn split_scopes(text: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }

@@ -8,7 +8,7 @@ use super::challenge::Challenge;
 use super::client_tokens::ClientTokens;
 use super::login_tokens::LoginTokens;
 
-/// The source of the access token of a connection, which obtains and renews the token.
+/// Obtains and renews the access token of a connection.
 #[derive(Clone)]
 pub(crate) enum TokenSource {
     /// Obtains tokens with the credentials of the client.
@@ -19,26 +19,29 @@ pub(crate) enum TokenSource {
 
 /// The reason why a connection has no token that the server accepts.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{}{why}", if login.is_some() { "" } else { "a token cannot be obtained: " })]
+#[error("{}{why}", if login_scopes.is_some() { "" } else { "a token cannot be obtained: " })]
 pub(crate) struct TokenFailure {
     pub(crate) why: String,
-    /// The additional scopes that a login needs. `None` if a login would not help.
-    pub(crate) login: Option<Vec<String>>,
+    /// The additional scopes for which the user must log in. `None` if a login would not help.
+    pub(crate) login_scopes: Option<Vec<String>>,
 }
 
 impl TokenFailure {
     /// Creates a failure that a login can resolve, without additional scopes.
-    pub(super) fn login(why: impl Into<String>) -> Self {
+    pub(super) fn login_required(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
-            login: Some(Vec::new()),
+            login_scopes: Some(Vec::new()),
         }
     }
 }
 
 impl From<String> for TokenFailure {
     fn from(why: String) -> Self {
-        Self { why, login: None }
+        Self {
+            why,
+            login_scopes: None,
+        }
     }
 }
 
@@ -54,28 +57,31 @@ impl TokenSource {
         }
     }
 
-    /// Returns a new header after the server has refused a header, or a request without a header, with a challenge.
+    /// Returns a new header after the server has refused a request with a challenge. `refused_header` is the header of
+    /// this request, if it had one.
     ///
     /// # Errors
     /// If the server requires a scope that the client may not request, or the reason why there is no token.
     pub(crate) async fn answer_challenge(
         &self,
-        refused: Option<HeaderValue>,
+        refused_header: Option<HeaderValue>,
         challenge: Challenge,
     ) -> Result<HeaderValue, TokenFailure> {
-        match (self, refused) {
-            (Self::Client(tokens), Some(refused)) => Ok(tokens.answer_challenge(refused, challenge).await?),
+        match (self, refused_header) {
+            (Self::Client(tokens), Some(refused_header)) => {
+                Ok(tokens.answer_challenge(refused_header, challenge).await?)
+            }
             (Self::Client(tokens), None) => Ok(tokens.header().await?),
-            (Self::Login(tokens), refused) => tokens.answer_challenge(refused, challenge).await,
+            (Self::Login(tokens), refused_header) => tokens.answer_challenge(refused_header, challenge).await,
         }
     }
 
-    /// Returns the failure of a request after its renewed token was refused, too. `None` for the credentials of a
-    /// client, because a login would not help.
-    pub(crate) fn refused_again(&self, challenge: &Challenge) -> Option<TokenFailure> {
+    /// Records and returns the failure of a request whose renewed token the server has refused, too. Returns `None` with
+    /// the credentials of a client: the caller then uses the server's response.
+    pub(crate) fn record_second_refusal(&self, challenge: &Challenge) -> Option<TokenFailure> {
         match self {
             Self::Client(_) => None,
-            Self::Login(tokens) => Some(tokens.refused_again(challenge)),
+            Self::Login(tokens) => Some(tokens.record_second_refusal(challenge)),
         }
     }
 

@@ -21,8 +21,8 @@ fn call(id: Value, arguments: Value) -> Value {
     json!({"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}})
 }
 
-/// Parses a malformed body, and returns the message of its error.
-fn malformed_reason(body: impl AsRef<[u8]>) -> String {
+/// Parses a malformed body, and returns the message of the error.
+fn malformed_message(body: impl AsRef<[u8]>) -> String {
     match parse(body) {
         Err(AttemptFailure::Permanent(ModelError::Malformed { message })) => message,
         other => panic!("{other:?}"),
@@ -121,7 +121,7 @@ fn arguments_may_be_text_an_object_or_missing() {
 
 // attack: F9
 #[test]
-fn missing_and_duplicate_ids_are_replaced_by_unused_ones() {
+fn missing_and_duplicate_ids_are_replaced_by_unused_ids() {
     let ids = |ids: &[Value], history: &[Message]| {
         let calls: Vec<Value> = ids.iter().map(|id| call(id.clone(), json!("{}"))).collect();
         let body = json!({"choices": [{"message": {"tool_calls": calls}}]}).to_string();
@@ -133,28 +133,28 @@ fn missing_and_duplicate_ids_are_replaced_by_unused_ones() {
         ["x", "call_1", "call_2", "call_3"]
     );
     assert_eq!(ids(&[json!(null), json!("call_1")], &[]), ["call_2", "call_1"]);
-    let earlier = ToolCall {
+    let earlier_call = ToolCall {
         id: "call_0".into(),
         name: "f".into(),
         arguments: "{}".into(),
     };
     let history = [
-        Message::assistant("", vec![earlier.clone()]),
-        Message::tool(&earlier, "1", false),
+        Message::assistant("", vec![earlier_call.clone()]),
+        Message::tool(&earlier_call, "1", false),
     ];
     assert_eq!(ids(&[json!("call_0"), json!("call_1")], &history), ["call_2", "call_1"]);
 }
 
 #[test]
 fn finish_reasons_are_mapped() {
-    let finish = |word: Value, calls: Value| {
-        let body = json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": word}]});
+    let finish = |reason: Value, calls: Value| {
+        let body = json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": reason}]});
         parse(body.to_string()).unwrap().finish
     };
     let one_call = json!([call(json!("a"), json!("{}"))]);
-    for word in [json!("stop"), json!("tool_calls"), json!(null), json!("")] {
-        assert_eq!(finish(word.clone(), json!([])), FinishReason::Stop);
-        assert_eq!(finish(word, one_call.clone()), FinishReason::ToolCalls);
+    for reason in [json!("stop"), json!("tool_calls"), json!(null), json!("")] {
+        assert_eq!(finish(reason.clone(), json!([])), FinishReason::Stop);
+        assert_eq!(finish(reason, one_call.clone()), FinishReason::ToolCalls);
     }
     assert_eq!(finish(json!("length"), one_call), FinishReason::Length);
     assert_eq!(finish(json!("content_filter"), json!([])), FinishReason::ContentFilter);
@@ -162,7 +162,7 @@ fn finish_reasons_are_mapped() {
 }
 
 #[test]
-fn invalid_token_counts_never_fail_the_response() {
+fn a_response_with_invalid_token_counts_is_accepted() {
     for usage in [
         json!(null),
         json!([]),
@@ -178,8 +178,8 @@ fn invalid_token_counts_never_fail_the_response() {
 // attack: F7
 #[test]
 fn a_body_that_is_not_a_completion_is_malformed() {
-    assert!(malformed_reason("").contains("0 bytes of content type `application/json`"));
-    assert!(malformed_reason("<html></html>").contains("neither JSON nor a stream"));
+    assert!(malformed_message("").contains("0 bytes of content type `application/json`"));
+    assert!(malformed_message("<html></html>").contains("neither a JSON document nor an event"));
     let nested = format!("{{\"choices\": [], \"x\": {}", "[".repeat(100_000));
     for body in [
         "{}",
@@ -189,27 +189,27 @@ fn a_body_that_is_not_a_completion_is_malformed() {
         "{\"choices\": 5}",
         &nested,
     ] {
-        malformed_reason(body);
+        malformed_message(body);
     }
 }
 
 // attack: F5
 #[test]
-fn an_error_instead_of_a_response_is_returned() {
-    let top = json!({"error": {"message": "slow down", "code": 429}}).to_string();
+fn an_error_in_a_document_is_returned() {
+    let error_in_document = json!({"error": {"message": "slow down", "code": 429}}).to_string();
     assert!(matches!(
-        parse(top),
+        parse(error_in_document),
         Err(AttemptFailure::Transient { status: Some(429), .. })
     ));
-    let inside =
+    let error_in_choice =
         json!({"choices": [{"message": {"content": ""}, "error": {"message": "gone", "code": 502}}]}).to_string();
     assert!(matches!(
-        parse(inside),
+        parse(error_in_choice),
         Err(AttemptFailure::Transient { status: Some(502), .. })
     ));
-    let text = json!({"error": "model `x` not found"}).to_string();
-    let Err(AttemptFailure::Permanent(ModelError::Refused { message, .. })) = parse(text) else {
-        panic!("an error is refused");
+    let error_as_text = json!({"error": "model `x` not found"}).to_string();
+    let Err(AttemptFailure::Permanent(ModelError::Refused { message, .. })) = parse(error_as_text) else {
+        panic!("an error without a code is permanent");
     };
     assert_eq!(message, "model `x` not found");
     let null_error = json!({"error": null, "choices": [{"message": {"content": "fine"}}]}).to_string();
@@ -219,7 +219,7 @@ fn an_error_instead_of_a_response_is_returned() {
 proptest! {
     // attack: F10
     #[test]
-    fn no_body_panics(body in prop::collection::vec(any::<u8>(), 0..60), cut in 0usize..600) {
+    fn parsing_a_body_never_panics(body in prop::collection::vec(any::<u8>(), 0..60), cut in 0usize..600) {
         let _ = parse(body);
         let complete = include_bytes!("fixtures/calls.json");
         let _ = parse(&complete[..cut.min(complete.len())]);

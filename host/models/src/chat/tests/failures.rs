@@ -1,4 +1,4 @@
-//! Failing, hanging and malformed providers.
+//! Providers that fail, do not answer, or send malformed responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,14 +24,14 @@ async fn transient_failures_are_retried_a_limited_number_of_times() {
             message: format!("status {status}: why"),
             status: Some(status),
         };
-        assert_eq!((error, requests(&server).await), (expected, 4));
+        assert_eq!((error, request_count(&server).await), (expected, 4));
     }
     let server = server(vec![failure(503), failure(429), response("at last")]).await;
     assert_eq!(
         infer(&client(&server.uri()).build().unwrap()).await.unwrap().content,
         "at last"
     );
-    assert_eq!(requests(&server).await, 3);
+    assert_eq!(request_count(&server).await, 3);
 }
 
 // attack: F5
@@ -42,7 +42,7 @@ async fn permanent_failures_are_not_retried() {
         let error = infer(&client(&server.uri()).build().unwrap()).await.unwrap_err();
         let message = "why".to_owned();
         assert_eq!(
-            (error, requests(&server).await),
+            (error, request_count(&server).await),
             (ModelError::Refused { status, message }, 1)
         );
     }
@@ -65,7 +65,7 @@ async fn a_tool_that_ran_is_never_run_again_by_a_retry() {
     let conversation = Conversation::builder().model(model).tool(pay.unwrap()).build();
     let outcome = conversation.unwrap().run("Pay.").await.unwrap();
     assert_eq!(outcome.answer.as_deref(), Some("Paid."));
-    assert_eq!((runs.load(Ordering::Relaxed), requests(&server).await), (1, 4));
+    assert_eq!((runs.load(Ordering::Relaxed), request_count(&server).await), (1, 4));
     let sent = server.received_requests().await.unwrap();
     assert!(
         sent[1].body == sent[2].body && sent[2].body == sent[3].body,
@@ -76,20 +76,20 @@ async fn a_tool_that_ran_is_never_run_again_by_a_retry() {
 // attack: F5
 #[tokio::test]
 async fn retry_after_is_respected_or_the_request_fails_immediately() {
-    let after = |value: &str| failure(429).insert_header("retry-after", value);
-    for (value, expected_requests) in [
+    let failure_with = |retry_after: &str| failure(429).insert_header("retry-after", retry_after);
+    for (retry_after, expected_requests) in [
         ("0", 2),
         ("-1", 2),
         ("soon", 2),
         ("86400", 1),
         ("Fri, 31 Dec 2100 23:59:59 GMT", 1),
     ] {
-        let server = server(vec![after(value), response("at last")]).await;
+        let server = server(vec![failure_with(retry_after), response("at last")]).await;
         let result = infer(&client(&server.uri()).build().unwrap()).await;
         assert_eq!(
-            (result.is_ok(), requests(&server).await),
+            (result.is_ok(), request_count(&server).await),
             (expected_requests == 2, expected_requests),
-            "{value}"
+            "{retry_after}"
         );
     }
 }
@@ -97,32 +97,36 @@ async fn retry_after_is_respected_or_the_request_fails_immediately() {
 // attack: F5
 #[tokio::test]
 async fn an_error_with_status_200_is_handled_by_its_code() {
-    let coded =
+    let error_with_code =
         |code: Value| ResponseTemplate::new(200).set_body_json(json!({"error": {"message": "why", "code": code}}));
-    let busy = server(vec![coded(json!(429)), response("at last")]).await;
+    let transient = server(vec![error_with_code(json!(429)), response("at last")]).await;
     assert_eq!(
-        infer(&client(&busy.uri()).build().unwrap()).await.unwrap().content,
+        infer(&client(&transient.uri()).build().unwrap()).await.unwrap().content,
         "at last"
     );
-    let wrong = server(vec![coded(json!("invalid_model"))]).await;
-    let error = infer(&client(&wrong.uri()).build().unwrap()).await.unwrap_err();
+    let permanent = server(vec![error_with_code(json!("invalid_model"))]).await;
+    let error = infer(&client(&permanent.uri()).build().unwrap()).await.unwrap_err();
     assert!(matches!(error, ModelError::Refused { status: 200, .. }), "{error}");
-    assert_eq!(requests(&wrong).await, 1);
+    assert_eq!(request_count(&permanent).await, 1);
 }
 
 // attack: F7
 #[tokio::test]
 async fn a_malformed_response_with_status_200_is_not_retried() {
-    let ok = || ResponseTemplate::new(200);
+    let status_200 = || ResponseTemplate::new(200);
     let cases = [
         (
-            ok().set_body_raw("<html>Sign in</html>", "text/html"),
+            status_200().set_body_raw("<html>Sign in</html>", "text/html"),
             "20 bytes of content type `text/html`",
         ),
-        (ok(), "0 bytes"),
-        (ok().set_body_raw("{\"choices\": []}", "application/json"), "no choices"),
+        (status_200(), "0 bytes"),
         (
-            ok().set_body_raw("\u{1f}\u{8b}", "application/json")
+            status_200().set_body_raw("{\"choices\": []}", "application/json"),
+            "no choices",
+        ),
+        (
+            status_200()
+                .set_body_raw("\u{1f}\u{8b}", "application/json")
                 .insert_header("content-encoding", "gzip"),
             "compressed (`gzip`)",
         ),
@@ -136,17 +140,21 @@ async fn a_malformed_response_with_status_200_is_not_retried() {
             matches!(&error, ModelError::Malformed { message } if message.contains(expected_message)),
             "{error}"
         );
-        assert_eq!(requests(&server).await, 1);
+        assert_eq!(request_count(&server).await, 1);
     }
 }
 
 // attack: F7
 #[tokio::test]
-async fn an_endless_body_is_truncated_or_refused() {
+async fn an_endless_body_is_read_only_up_to_a_limit() {
     const CHUNK: &str = "10\r\n                \r\n";
-    let good = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-    let bad = "HTTP/1.1 400 Bad Request\r\ntransfer-encoding: chunked\r\n\r\n";
-    let server = RawServer::start(vec![ServerAction::Flood(good, CHUNK), ServerAction::Flood(bad, CHUNK)]).await;
+    let status_200 = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    let status_400 = "HTTP/1.1 400 Bad Request\r\ntransfer-encoding: chunked\r\n\r\n";
+    let server = RawServer::start(vec![
+        ServerAction::Flood(status_200, CHUNK),
+        ServerAction::Flood(status_400, CHUNK),
+    ])
+    .await;
     let model = client(&server.url).response_bytes_max(100_000).build().unwrap();
     let error = infer(&model).await.unwrap_err();
     assert!(error.to_string().contains("more than 100000 bytes"), "{error}");
@@ -157,12 +165,12 @@ async fn an_endless_body_is_truncated_or_refused() {
 // attack: F7
 #[tokio::test]
 async fn a_lost_connection_is_retried() {
-    const CUT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"choices\": [";
+    const INTERRUPTED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"choices\": [";
     const COMPLETE: &str =
         "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"choices\": [{\"message\": {\"content\": \"at last\"}}]}";
     let server = RawServer::start(vec![
         ServerAction::Send(""),
-        ServerAction::Send(CUT),
+        ServerAction::Send(INTERRUPTED),
         ServerAction::Send(COMPLETE),
     ])
     .await;
@@ -215,7 +223,7 @@ async fn a_timed_out_request_is_not_retried() {
 #[tokio::test]
 async fn cancellation_ends_a_request_immediately() {
     const BUSY: &str = "HTTP/1.1 503 Busy\r\nretry-after: 50\r\ncontent-length: 0\r\n\r\n";
-    // With the first action the client waits for a response, with the second for a retry.
+    // After the first action, the client waits for a response. After the second action, it waits before its retry.
     for action in [ServerAction::Hang, ServerAction::Send(BUSY)] {
         let mut server = RawServer::start(vec![action]).await;
         let model = client(&server.url).build().unwrap();
@@ -236,5 +244,5 @@ async fn a_cancelled_request_is_never_sent() {
     cancel.cancel();
     let model = client(&server.uri()).build().unwrap();
     assert_eq!(infer_until(&model, &cancel).await, Err(ModelError::Cancelled));
-    assert_eq!(requests(&server).await, 0);
+    assert_eq!(request_count(&server).await, 0);
 }

@@ -34,12 +34,13 @@ async fn infer(model: &OpenAi) -> Result<ChatResponse, ModelError> {
     infer_until(model, &CancellationToken::new()).await
 }
 
-/// Sends a request, which `cancel` can end.
+/// Sends a request that is cancelled when `cancel` is cancelled.
 async fn infer_until(model: &OpenAi, cancel: &CancellationToken) -> Result<ChatResponse, ModelError> {
     let (messages, options) = ([Message::user("hi")], ChatOptions::default());
     model.chat(ChatRequest::new(&messages, &[], &options, cancel)).await
 }
 
+/// Returns the body of a complete response with this text.
 fn answer(text: &str) -> Value {
     json!({"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
 }
@@ -64,7 +65,7 @@ async fn server(responses: Vec<ResponseTemplate>) -> MockServer {
 }
 
 /// Returns the number of requests that the server received.
-async fn requests(server: &MockServer) -> usize {
+async fn request_count(server: &MockServer) -> usize {
     server.received_requests().await.unwrap().len()
 }
 
@@ -103,16 +104,16 @@ async fn a_request_is_sent_to_the_endpoint_with_its_key_and_its_response_is_retu
 #[tokio::test]
 async fn the_key_is_read_before_each_request() {
     let server = server(vec![response("hello")]).await;
-    let keys = std::sync::Mutex::new(vec!["second", "first", "checked by build"]);
+    let keys = std::sync::Mutex::new(vec!["third", "second", "first"]);
     let model = client(&server.uri())
         .key_source(move || keys.lock().unwrap().pop().map(Secret::new))
         .key_header(KeyHeader::Named("api-key"))
         .build();
-    // The builder reads the key twice: it checks that there is one, and that it is valid.
+    // `build` has read the first key to check that a key exists, and the second key to check that it is valid.
     let model = model.unwrap();
     infer(&model).await.unwrap();
     let received = server.received_requests().await.unwrap();
-    assert_eq!(received[0].headers.get("api-key").unwrap(), "second");
+    assert_eq!(received[0].headers.get("api-key").unwrap(), "third");
     assert!(received[0].headers.get("authorization").is_none());
 }
 

@@ -1,22 +1,25 @@
-//! A server that sends exactly the given bytes, for malformed responses.
+//! A TCP server for tests of malformed responses, which sends exactly the given bytes.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+/// The first byte of a TLS handshake.
+pub(super) const TLS_HANDSHAKE: u8 = 0x16;
+
 /// The action of the server after it has read a request.
 #[derive(Clone, Copy)]
 pub(super) enum ServerAction {
     /// Sends these bytes and closes the connection.
     Send(&'static str),
-    /// Sends the first bytes, then repeats the second ones until the client disconnects.
+    /// Sends the first bytes, then repeats the second bytes until the client disconnects.
     Flood(&'static str, &'static str),
-    /// Sends nothing.
+    /// Sends nothing and keeps the connection open.
     Hang,
 }
 
-/// A server that performs one action per connection. It stops when it is dropped.
+/// A server that performs one action per connection. Dropping the server stops it.
 pub(super) struct RawServer {
     pub(super) url: String,
     /// Receives the bytes of each request.
@@ -57,15 +60,15 @@ impl RawServer {
     }
 }
 
-/// Reads a request to the end of its body, so that closing the connection does not reset it. Reads only the first bytes
-/// of a TLS handshake.
+/// Reads a request to the end of its body. Closing a connection with unread bytes would reset the connection. Of a TLS
+/// handshake, reads only the first bytes.
 async fn read_request(stream: &mut TcpStream) -> Vec<u8> {
     let mut request = Vec::new();
     let mut buffer = [0; 4_096];
     loop {
         let count = stream.read(&mut buffer).await.unwrap_or_default();
         request.extend_from_slice(&buffer[..count]);
-        if count == 0 || request.first() == Some(&0x16) {
+        if count == 0 || request.first() == Some(&TLS_HANDSHAKE) {
             return request;
         }
         let text = String::from_utf8_lossy(&request).to_ascii_lowercase();
@@ -75,7 +78,7 @@ async fn read_request(stream: &mut TcpStream) -> Vec<u8> {
         let length = head
             .split("content-length: ")
             .nth(1)
-            .and_then(|rest| rest.lines().next());
+            .and_then(|value| value.lines().next());
         let length: usize = length.and_then(|length| length.trim().parse().ok()).unwrap_or_default();
         if body.len() >= length {
             return request;

@@ -37,52 +37,52 @@ fn requests_contain_only_the_options_that_are_set() {
     );
     options.max_tokens = Some(9);
     options.temperature = Some(0.5);
-    let own = body("api.openai.com", &messages, &tools, &options);
+    let openai = body("api.openai.com", &messages, &tools, &options);
     let schema = json!({"type": "object", "properties": {"b": {}, "a": {}}});
     let function = json!({"name": "add", "description": "Adds.", "parameters": schema});
     assert_eq!(
-        own["tools"].to_string(),
+        openai["tools"].to_string(),
         json!([{"type": "function", "function": function}]).to_string(),
         "properties keep their declared order"
     );
-    assert_eq!(own["tool_choice"], "required");
+    assert_eq!(openai["tool_choice"], "required");
     assert_eq!(
-        (&own["max_completion_tokens"], &own["temperature"]),
+        (&openai["max_completion_tokens"], &openai["temperature"]),
         (&json!(9), &json!(0.5))
     );
-    assert!(own.get("max_tokens").is_none());
+    assert!(openai.get("max_tokens").is_none());
     assert_eq!(body("localhost", &messages, &tools, &options)["max_tokens"], 9);
 }
 
 #[test]
-fn strict_schemas_are_sent_to_openai_only_and_one_bad_tool_changes_no_other() {
+fn strict_schemas_are_sent_only_to_openai_and_only_for_tools_that_support_them() {
     let tools = [
         tool(
-            "good",
+            "strict",
             json!({"type": "object", "properties": {"a": {"type": "string"}}}),
         ),
-        tool("bad", json!({"oneOf": [{"type": "string"}]})),
+        tool("lenient", json!({"oneOf": [{"type": "string"}]})),
     ];
-    let own = body("api.openai.com", &[], &tools, &ChatOptions::default());
-    let functions = own["tools"].as_array().unwrap();
-    let (good, bad) = (&functions[0]["function"], &functions[1]["function"]);
-    assert_eq!(good["strict"], true);
+    let openai = body("api.openai.com", &[], &tools, &ChatOptions::default());
+    let functions = openai["tools"].as_array().unwrap();
+    let (strict, lenient) = (&functions[0]["function"], &functions[1]["function"]);
+    assert_eq!(strict["strict"], true);
     assert_eq!(
-        good["parameters"]["properties"]["a"],
+        strict["parameters"]["properties"]["a"],
         json!({"type": ["string", "null"]})
     );
     assert_eq!(
-        (bad.get("strict"), &bad["parameters"]),
+        (lenient.get("strict"), &lenient["parameters"]),
         (None, &json!({"type": "object", "properties": {}}))
     );
-    let other = body("localhost", &[], &tools, &ChatOptions::default());
-    let good = &other["tools"][0]["function"];
-    assert!(good.get("strict").is_none());
-    assert_eq!(good["parameters"]["properties"]["a"], json!({"type": "string"}));
+    let local = body("localhost", &[], &tools, &ChatOptions::default());
+    let function = &local["tools"][0]["function"];
+    assert!(function.get("strict").is_none());
+    assert_eq!(function["parameters"]["properties"]["a"], json!({"type": "string"}));
 }
 
 #[test]
-fn reasoning_goes_back_to_its_issuer_with_the_calls_only() {
+fn reasoning_is_sent_back_only_to_its_issuer_and_its_content_only_with_calls() {
     let block = |field: &str| ProviderBlock {
         issuer: "chat:api.deepseek.com".to_owned(),
         data: json!({field: "because"}),
@@ -95,19 +95,19 @@ fn reasoning_goes_back_to_its_issuer_with_the_calls_only() {
         arguments: "{}".to_owned(),
     };
     let with_call = Message::assistant("", vec![call]).with_blocks(vec![block("reasoning_content")]);
-    let without = Message::assistant("x", vec![]).with_blocks(vec![block("reasoning_content")]);
+    let without_call = Message::assistant("x", vec![]).with_blocks(vec![block("reasoning_content")]);
     let details = Message::assistant("x", vec![]).with_blocks(vec![block("reasoning_details")]);
-    let messages = [with_call, without, details];
+    let messages = [with_call, without_call, details];
     let sent = body("api.deepseek.com", &messages, &[], &ChatOptions::default());
     assert_eq!(sent["messages"][0]["reasoning_content"], "because");
     assert!(sent["messages"][1].get("reasoning_content").is_none());
     assert_eq!(sent["messages"][2]["reasoning_details"], "because");
-    let elsewhere = body("api.openai.com", &messages, &[], &ChatOptions::default());
-    assert!(!elsewhere.to_string().contains("because"));
+    let other_provider = body("api.openai.com", &messages, &[], &ChatOptions::default());
+    assert!(!other_provider.to_string().contains("because"));
 }
 
 #[test]
-fn mistral_gets_ids_of_nine_characters_and_no_stream_options() {
+fn mistral_receives_ids_of_nine_characters_and_no_stream_options() {
     let call = ToolCall {
         id: "call_1".to_owned(),
         name: "f".to_owned(),

@@ -1,25 +1,25 @@
-//! A key is sent to its provider only.
+//! Tests that a key is sent only to its provider.
 
 use std::cell::RefCell;
 use std::io;
 use std::sync::Once;
 
-use super::raw::{RawServer, ServerAction};
+use super::raw::{RawServer, ServerAction, TLS_HANDSHAKE};
 use super::*;
 
 const KEY: &str = "sk-very-secret";
 
 thread_local! {
-    /// The log of this thread, if a test records it.
-    static LOGGED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+    /// The log of this thread, if its test records the log.
+    static THREAD_LOG: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
-/// Records the log of threads that enabled it.
-struct Log;
+/// Writes to [`THREAD_LOG`], if the test of the thread records the log.
+struct ThreadLogWriter;
 
-impl io::Write for Log {
+impl io::Write for ThreadLogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        LOGGED.with_borrow_mut(|logged| logged.as_mut().map(|logged| logged.extend_from_slice(bytes)));
+        THREAD_LOG.with_borrow_mut(|log| log.as_mut().map(|log| log.extend_from_slice(bytes)));
         Ok(bytes.len())
     }
 
@@ -28,18 +28,18 @@ impl io::Write for Log {
     }
 }
 
-/// Starts recording the log of this thread. The process has one subscriber: with one per thread, a callsite that another
-/// thread registers at the same time could stay disabled.
+/// Starts recording the log of this thread. All threads share one subscriber. With one subscriber per thread, a callsite
+/// that another thread registers at the same time could stay disabled.
 fn record_log() {
-    static LISTENING: Once = Once::new();
-    LISTENING.call_once(|| {
+    static SUBSCRIBER: Once = Once::new();
+    SUBSCRIBER.call_once(|| {
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::TRACE)
-            .with_writer(|| Log)
+            .with_writer(|| ThreadLogWriter)
             .finish();
         tracing::subscriber::set_global_default(subscriber).unwrap();
     });
-    LOGGED.set(Some(Vec::new()));
+    THREAD_LOG.set(Some(Vec::new()));
 }
 
 #[tokio::test]
@@ -57,37 +57,37 @@ async fn a_key_that_the_provider_echoes_does_not_appear_in_errors_and_logs() {
     assert_eq!(refused, expected);
     let malformed = infer(&model).await.unwrap_err();
     assert!(matches!(malformed, ModelError::Malformed { .. }));
-    for shown in [
+    for debug_text in [
         format!("{malformed:?}"),
         format!("{:?}", toolwit_core::Error::from(malformed)),
         format!("{model:?}"),
     ] {
-        assert!(!shown.contains("very-secret"), "{shown}");
+        assert!(!debug_text.contains("very-secret"), "{debug_text}");
     }
-    let log = String::from_utf8(LOGGED.take().unwrap()).unwrap();
+    let log = String::from_utf8(THREAD_LOG.take().unwrap()).unwrap();
     assert!(log.contains("retrying the request to the provider"), "{log}");
     assert!(!log.contains("very-secret"), "{log}");
 }
 
 #[tokio::test]
 async fn a_redirect_is_refused_without_sending_the_key() {
-    let elsewhere = server(vec![response("stolen")]).await;
+    let redirect_target = server(vec![response("stolen")]).await;
     for status in [301, 302, 303, 307, 308] {
-        let location = format!("{}/v1/chat/completions?{KEY}", elsewhere.uri());
-        let here = server(vec![ResponseTemplate::new(status).insert_header("location", location)]).await;
-        let model = client(&here.uri()).key(Secret::new(KEY)).build().unwrap();
+        let location = format!("{}/v1/chat/completions?{KEY}", redirect_target.uri());
+        let provider = server(vec![ResponseTemplate::new(status).insert_header("location", location)]).await;
+        let model = client(&provider.uri()).key(Secret::new(KEY)).build().unwrap();
         let error = infer(&model).await.unwrap_err();
         assert!(
-            matches!(&error, ModelError::Refused { status: found, .. } if *found == status),
+            matches!(&error, ModelError::Refused { status: actual, .. } if *actual == status),
             "{error}"
         );
         assert!(
             error.to_string().contains("it redirects to `127.0.0.1`") && !error.to_string().contains(KEY),
             "{error}"
         );
-        assert_eq!(requests(&here).await, 1);
+        assert_eq!(request_count(&provider).await, 1);
     }
-    assert_eq!(requests(&elsewhere).await, 0);
+    assert_eq!(request_count(&redirect_target).await, 0);
 }
 
 #[tokio::test]
@@ -102,6 +102,6 @@ async fn over_https_nothing_is_sent_before_the_server_is_authenticated() {
     let error = infer(&model).await.unwrap_err();
     assert!(matches!(error, ModelError::Unavailable { attempts: 1, .. }), "{error}");
     let hello = server.requests.recv().await.unwrap();
-    assert_eq!(hello.first(), Some(&0x16), "a TLS handshake starts");
+    assert_eq!(hello.first(), Some(&TLS_HANDSHAKE), "a TLS handshake starts");
     assert!(!String::from_utf8_lossy(&hello).contains(KEY));
 }

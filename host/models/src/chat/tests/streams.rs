@@ -8,11 +8,11 @@ use crate::client::testing::{ISSUER, assert_cuts_do_not_matter, read, stream};
 use crate::http::AttemptFailure;
 use toolwit_agent::model::{ChatDelta, TokenUsage};
 
-fn chunk(delta: Value, finish: Option<&str>) -> Value {
-    json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+fn chunk(delta: Value, finish_reason: Option<&str>) -> Value {
+    json!({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
 }
 
-fn piece(index: u64, id: Option<&str>, name: Option<&str>, arguments: &str) -> Value {
+fn call_delta(index: u64, id: Option<&str>, name: Option<&str>, arguments: &str) -> Value {
     json!({"tool_calls": [{"index": index, "id": id, "function": {"name": name, "arguments": arguments}}]})
 }
 
@@ -20,17 +20,18 @@ fn parse(events: &[Value]) -> Result<ChatResponse, AttemptFailure> {
     read::<ChatCompletions>(stream(events))
 }
 
-fn texts() -> Vec<Value> {
+/// Returns the chunks of a stream with reasoning, text, two calls and token counts.
+fn sample_chunks() -> Vec<Value> {
     vec![
         chunk(json!({"role": "assistant", "content": ""}), None),
         chunk(json!({"reasoning_content": "Hm, ", "reasoning": "Hm, "}), None),
         chunk(json!({"reasoning_content": "é.", "reasoning": "é."}), None),
         chunk(json!({"content": "Let me ", "tool_calls": null}), None),
         chunk(json!({"content": "löök."}), None),
-        chunk(piece(0, Some("call_a"), Some("f"), ""), None),
-        chunk(piece(1, Some("call_b"), Some("g"), "{\"x\":"), None),
-        chunk(piece(0, None, None, "{}"), None),
-        chunk(piece(1, None, None, " 1}"), None),
+        chunk(call_delta(0, Some("call_a"), Some("f"), ""), None),
+        chunk(call_delta(1, Some("call_b"), Some("g"), "{\"x\":"), None),
+        chunk(call_delta(0, None, None, "{}"), None),
+        chunk(call_delta(1, None, None, " 1}"), None),
         chunk(json!({}), Some("tool_calls")),
         json!({"id": "c", "choices": [], "usage": {
             "prompt_tokens": 20, "completion_tokens": 9,
@@ -43,7 +44,7 @@ fn texts() -> Vec<Value> {
 // attack: F4, accept: 10
 #[test]
 fn a_stream_becomes_one_response_with_text_reasoning_calls_and_usage() {
-    let response = parse(&texts()).unwrap();
+    let response = parse(&sample_chunks()).unwrap();
     assert_eq!(
         (response.content.as_str(), response.reasoning.as_str()),
         ("Let me löök.", "Hm, é.")
@@ -66,7 +67,7 @@ fn a_stream_becomes_one_response_with_text_reasoning_calls_and_usage() {
 // attack: F6
 #[test]
 fn the_bytes_of_a_stream_may_be_cut_anywhere() {
-    let mut body = stream(&texts()[3..8]);
+    let mut body = stream(&sample_chunks()[3..8]);
     body.push_str(
         ": a comment\r\n\r\nevent: x\r\ndata: {\"choices\": [{\"finish_reason\": \"stop\"}]}\r\n\r\ndata: [DONE]",
     );
@@ -80,12 +81,12 @@ fn the_bytes_of_a_stream_may_be_cut_anywhere() {
 fn the_end_mark_may_be_missing_repeated_or_followed_by_data() {
     let events = [chunk(json!({"content": "hi"}), None), chunk(json!({}), Some("stop"))];
     let body = stream(&events);
-    let after = stream(&[chunk(json!({"content": " there"}), None)]);
+    let chunk_after_end = stream(&[chunk(json!({"content": " there"}), None)]);
     for end in [
         "",
         "data: [DONE]",
         "data: [DONE]\n\ndata: [DONE]\n\n",
-        &format!("data: [DONE]\n\n{after}"),
+        &format!("data: [DONE]\n\n{chunk_after_end}"),
     ] {
         assert_eq!(
             read::<ChatCompletions>(format!("{body}{end}")).unwrap().content,
@@ -93,11 +94,11 @@ fn the_end_mark_may_be_missing_repeated_or_followed_by_data() {
             "{end}"
         );
     }
-    let without_reason = stream(&events[..1]);
-    let marked = read::<ChatCompletions>(format!("{without_reason}data: [DONE]\n\n")).unwrap();
-    assert_eq!((marked.content.as_str(), marked.stop_reason), ("hi", None));
-    let cut = read::<ChatCompletions>(without_reason).unwrap_err();
-    assert_eq!(cut, AttemptFailure::interrupted());
+    let without_finish_reason = stream(&events[..1]);
+    let with_mark = read::<ChatCompletions>(format!("{without_finish_reason}data: [DONE]\n\n")).unwrap();
+    assert_eq!((with_mark.content.as_str(), with_mark.stop_reason), ("hi", None));
+    let failure = read::<ChatCompletions>(without_finish_reason).unwrap_err();
+    assert_eq!(failure, AttemptFailure::interrupted());
 }
 
 // attack: F5
@@ -105,8 +106,8 @@ fn the_end_mark_may_be_missing_repeated_or_followed_by_data() {
 fn an_error_in_a_stream_is_the_error_of_the_response() {
     let busy = json!({"error": {"message": "busy", "code": 502}, "choices": [{"finish_reason": "error", "delta": {}}]});
     let refused = json!({"error": {"message": "no", "type": "invalid_request_error"}});
-    for before in [vec![], vec![chunk(json!({"content": "hi"}), None)]] {
-        let events = |last: &Value| [before.clone(), vec![last.clone()]].concat();
+    for earlier_chunks in [vec![], vec![chunk(json!({"content": "hi"}), None)]] {
+        let events = |error: &Value| [earlier_chunks.clone(), vec![error.clone()]].concat();
         let failure = parse(&events(&busy)).unwrap_err();
         assert!(matches!(failure, AttemptFailure::Transient { status: Some(502), .. }));
         assert!(matches!(
@@ -120,7 +121,7 @@ fn an_error_in_a_stream_is_the_error_of_the_response() {
 #[test]
 fn a_truncated_stream_keeps_its_arguments_incomplete() {
     let events = [
-        chunk(piece(0, Some("a"), Some("f"), "{\"x\": "), None),
+        chunk(call_delta(0, Some("a"), Some("f"), "{\"x\": "), None),
         chunk(json!({}), Some("length")),
     ];
     let response = parse(&events).unwrap();
@@ -131,7 +132,7 @@ fn a_truncated_stream_keeps_its_arguments_incomplete() {
 }
 
 #[test]
-fn refusals_filters_and_other_choices_are_told_apart() {
+fn refusals_and_content_filters_are_recognized_and_further_choices_are_ignored() {
     let refused = parse(&[
         chunk(json!({"refusal": "I "}), None),
         chunk(json!({"refusal": "cannot."}), Some("stop")),
@@ -140,14 +141,16 @@ fn refusals_filters_and_other_choices_are_told_apart() {
     assert_eq!((refused.text(), &refused.finish), ("I cannot.", &FinishReason::Refusal));
     let filtered = parse(&[chunk(json!({"content": "x"}), Some("content_filter"))]).unwrap();
     assert_eq!(filtered.finish, FinishReason::ContentFilter);
-    let second = json!({"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": "length"}]});
-    let first = parse(&[second, chunk(json!({"content": "x"}), Some("stop"))]).unwrap();
-    assert_eq!((first.content.as_str(), first.finish), ("x", FinishReason::Stop));
+    let second_choice = json!({"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": "length"}]});
+    let response = parse(&[second_choice, chunk(json!({"content": "x"}), Some("stop"))]).unwrap();
+    assert_eq!((response.content.as_str(), response.finish), ("x", FinishReason::Stop));
 }
 
 #[test]
-fn details_of_reasoning_are_joined_and_kept() {
-    let detail = |text: &str, signature: Option<&str>| json!({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": text, "signature": signature}]});
+fn pieces_of_reasoning_details_are_joined_in_a_provider_block() {
+    let detail = |text: &str, signature: Option<&str>| -> Value {
+        json!({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": text, "signature": signature}]})
+    };
     let encrypted = json!({"reasoning_details": [{"type": "reasoning.encrypted", "index": 1, "data": "x"}]});
     let events = [
         chunk(detail("Let ", None), None),
@@ -161,25 +164,25 @@ fn details_of_reasoning_are_joined_and_kept() {
     assert_eq!(parse(&events).unwrap().blocks[0].data["reasoning_details"], expected);
 }
 
-/// A head of a response without a length, so that the body ends with the connection.
-const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+/// The head of a response without a content length: the body ends when the connection closes.
+const RESPONSE_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 
-fn sent(events: &str) -> ServerAction {
-    ServerAction::Send(Box::leak(format!("{HEAD}{events}").into_boxed_str()))
+fn send_stream(events: &str) -> ServerAction {
+    ServerAction::Send(Box::leak(format!("{RESPONSE_HEAD}{events}").into_boxed_str()))
 }
 
 // accept: 16
 #[tokio::test]
-async fn observers_receive_the_pieces_as_they_come() {
-    let server = RawServer::start(vec![sent(&stream(&texts()))]).await;
+async fn the_listener_receives_the_pieces_in_order() {
+    let server = RawServer::start(vec![send_stream(&stream(&sample_chunks()))]).await;
     let model = client(&server.url).build().unwrap();
     let (messages, options, cancel) = ([Message::user("hi")], ChatOptions::default(), CancellationToken::new());
-    let seen = Mutex::new(Vec::new());
-    let listener = |delta: ChatDelta<'_>| seen.lock().unwrap().push(format!("{delta:?}"));
+    let received_pieces = Mutex::new(Vec::new());
+    let listener = |delta: ChatDelta<'_>| received_pieces.lock().unwrap().push(format!("{delta:?}"));
     let request = ChatRequest::new(&messages, &[], &options, &cancel).with_listener(&listener);
     model.chat(request).await.unwrap();
     assert_eq!(
-        *seen.lock().unwrap(),
+        *received_pieces.lock().unwrap(),
         [
             "Reasoning(\"Hm, \")",
             "Reasoning(\"é.\")",
@@ -195,16 +198,16 @@ async fn observers_receive_the_pieces_as_they_come() {
 
 // attack: F7
 #[tokio::test]
-async fn a_stream_is_not_repeated_after_observers_received_a_part() {
-    let part = stream(&[chunk(json!({"content": "Hel"}), None)]);
+async fn a_request_is_not_retried_after_its_listener_received_a_part() {
+    let incomplete = stream(&[chunk(json!({"content": "Hel"}), None)]);
     let complete = stream(&[chunk(json!({"content": "Hello"}), Some("stop"))]);
-    let cut_at = |first: &str| vec![sent(first), sent(&complete)];
+    let complete_after = |first: &str| vec![send_stream(first), send_stream(&complete)];
     let (messages, options, cancel) = ([Message::user("hi")], ChatOptions::default(), CancellationToken::new());
     let listener = |_: ChatDelta<'_>| {};
     let request = ChatRequest::new(&messages, &[], &options, &cancel);
 
-    let shown = RawServer::start(cut_at(&part)).await;
-    let error = client(&shown.url)
+    let server = RawServer::start(complete_after(&incomplete)).await;
+    let error = client(&server.url)
         .build()
         .unwrap()
         .chat(request.with_listener(&listener))
@@ -212,38 +215,46 @@ async fn a_stream_is_not_repeated_after_observers_received_a_part() {
         .unwrap_err();
     assert!(matches!(error, ModelError::Unavailable { attempts: 1, .. }), "{error}");
 
-    let unseen = RawServer::start(cut_at(&part)).await;
-    assert_eq!(
-        client(&unseen.url)
-            .build()
-            .unwrap()
-            .chat(request)
-            .await
-            .unwrap()
-            .content,
-        "Hello"
-    );
+    let server = RawServer::start(complete_after(&incomplete)).await;
+    let model = client(&server.url).build().unwrap();
+    let response = model.chat(request).await.unwrap();
+    assert_eq!(response.content, "Hello", "a request without a listener is retried");
+
     let empty_event = stream(&[chunk(json!({"role": "assistant"}), None)]);
-    let before_text = RawServer::start(cut_at(&empty_event)).await;
-    let model = client(&before_text.url).build().unwrap();
+    let server = RawServer::start(complete_after(&empty_event)).await;
+    let model = client(&server.url).build().unwrap();
+    let response = model.chat(request.with_listener(&listener)).await.unwrap();
     assert_eq!(
-        model.chat(request.with_listener(&listener)).await.unwrap().content,
-        "Hello"
+        response.content, "Hello",
+        "the listener received nothing before the retry"
     );
 }
 
 // attack: F7
 #[tokio::test]
 async fn an_endless_stream_ends_at_the_limits() {
-    let flood = "data: {\"choices\": [{\"delta\": {\"content\": \"xxxxxxxxxx\"}}]}\n\n";
-    let text = RawServer::start(vec![ServerAction::Flood(HEAD, flood)]).await;
+    let text_event = "data: {\"choices\": [{\"delta\": {\"content\": \"xxxxxxxxxx\"}}]}\n\n";
+    let texts = RawServer::start(vec![ServerAction::Flood(RESPONSE_HEAD, text_event)]).await;
     let limited = |url: &str| client(url).response_bytes_max(10_000).build().unwrap();
-    let error = infer(&limited(&text.url)).await.unwrap_err();
+    let error = infer(&limited(&texts.url)).await.unwrap_err();
     assert!(error.to_string().contains("more than 10000 bytes"), "{error}");
-    let comments = RawServer::start(vec![ServerAction::Flood(HEAD, ": keep-alive\n\n")]).await;
+    let call_event = concat!(
+        r#"data: {"choices": [{"delta": {"tool_calls": [{"function": {"name": "f", "arguments": {"a": ["#,
+        r#""xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx""#,
+        "]}}}]}}]}\n\n"
+    );
+    let calls = RawServer::start(vec![ServerAction::Flood(RESPONSE_HEAD, call_event)]).await;
+    let error = infer(&limited(&calls.url)).await.unwrap_err();
+    assert!(error.to_string().contains("more than 10000 bytes"), "{error}");
+    let comments = RawServer::start(vec![ServerAction::Flood(RESPONSE_HEAD, ": keep-alive\n\n")]).await;
     let error = infer(&limited(&comments.url)).await.unwrap_err();
+    // The body of a stream may be 64 times as large as the response that it contains.
     assert!(error.to_string().contains("more than 640000 bytes"), "{error}");
-    let line = RawServer::start(vec![ServerAction::Flood(HEAD, "data: xxxxxxxxxxxxxxxxxxxxxxxxxxx")]).await;
+    let line = RawServer::start(vec![ServerAction::Flood(
+        RESPONSE_HEAD,
+        "data: xxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    )])
+    .await;
     let error = infer(&limited(&line.url)).await.unwrap_err();
     assert!(
         error

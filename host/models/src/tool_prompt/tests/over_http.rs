@@ -9,7 +9,8 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::{OpenAi, PromptedTools, ToolCallFormat};
 use toolwit_agent::model::{
-    ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, ModelError, ToolChoice,
+    ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, DeclaredTool, DescribedModel, FinishReason,
+    ModelError, ToolChoice,
 };
 use toolwit_core::{Message, ToolCall, ToolDefinition, ToolId, ToolName};
 
@@ -26,24 +27,24 @@ fn tool(name: &str) -> DeclaredTool {
 }
 
 /// Returns a response that streams the text in two pieces.
-fn stream(text: &str, finish: &str) -> ResponseTemplate {
+fn streamed_response(text: &str, finish_reason: &str) -> ResponseTemplate {
     let middle = (0..=text.len() / 2)
         .rev()
         .find(|index| text.is_char_boundary(*index))
         .unwrap();
     let (first, second) = text.split_at(middle);
-    let delta = |content: &str, finish: Option<&str>| json!({"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": finish}]});
+    let delta = |content: &str, finish_reason: Option<&str>| json!({"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": finish_reason}]});
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 2}});
-    let events = [delta(first, None), delta(second, Some(finish)), usage];
+    let events = [delta(first, None), delta(second, Some(finish_reason)), usage];
     let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     ResponseTemplate::new(200).set_body_raw(body + "data: [DONE]\n\n", "text/event-stream")
 }
 
-/// Starts a server that streams one of these texts for each request, in order.
+/// Starts a server that streams one of these responses for each request, in order. A response has a text and a finish reason.
 async fn server(responses: &[(&str, &str)]) -> MockServer {
     let server = MockServer::start().await;
-    for (text, finish) in responses {
-        let mock = Mock::given(method("POST")).respond_with(stream(text, finish));
+    for (text, finish_reason) in responses {
+        let mock = Mock::given(method("POST")).respond_with(streamed_response(text, finish_reason));
         mock.up_to_n_times(1).mount(&server).await;
     }
     server
@@ -74,7 +75,7 @@ async fn infer(
 }
 
 /// Returns the bodies of the requests that the server received.
-async fn bodies(server: &MockServer) -> Vec<Value> {
+async fn request_bodies(server: &MockServer) -> Vec<Value> {
     let received = server.received_requests().await.unwrap();
     received.iter().map(|request| request.body_json().unwrap()).collect()
 }
@@ -108,12 +109,15 @@ async fn a_constrained_call_is_requested_and_read() {
         (call.id.as_str(), call.name.as_str(), call.arguments.as_str()),
         ("call_2", "add", r#"{"a":3}"#)
     );
-    let body = &bodies(&server).await[0];
+    let body = &request_bodies(&server).await[0];
     assert!(body.get("tools").is_none() && body["max_tokens"].is_u64() && body["stream"] == true);
     let schema = &body["response_format"]["json_schema"]["schema"];
-    let call = &schema["anyOf"][0]["properties"]["tool_calls"]["items"]["anyOf"][0]["properties"];
-    assert_eq!(call["name"], json!({"enum": ["add"]}));
-    assert_eq!(call["arguments"]["properties"], json!({"a": {"type": "integer"}}));
+    let call_properties = &schema["anyOf"][0]["properties"]["tool_calls"]["items"]["anyOf"][0]["properties"];
+    assert_eq!(call_properties["name"], json!({"enum": ["add"]}));
+    assert_eq!(
+        call_properties["arguments"]["properties"],
+        json!({"a": {"type": "integer"}})
+    );
     let messages = body["messages"].as_array().unwrap();
     let roles: Vec<_> = messages
         .iter()
@@ -138,7 +142,7 @@ async fn the_schema_follows_the_visible_tools_and_the_tool_choice() {
     let answer = (r#"{"answer": "hi"}"#, "stop");
     let server = server(&[answer, answer, answer, ("hi", "stop")]).await;
     let model = model(&server, ToolCallFormat::Json);
-    let no_calls = ChatOptions {
+    let without_calls = ChatOptions {
         tool_choice: ToolChoice::None,
         ..ChatOptions::default()
     };
@@ -154,14 +158,14 @@ async fn the_schema_follows_the_visible_tools_and_the_tool_choice() {
         &ChatOptions::default(),
     )
     .await;
-    let _ = infer(&*model, &messages, &[tool("add")], &no_calls).await;
+    let _ = infer(&*model, &messages, &[tool("add")], &without_calls).await;
     let _ = infer(&*model, &messages, &[tool("add")], &with_answer_schema).await;
     let (response, _) = infer(&*model, &messages, &[], &ChatOptions::default()).await;
     assert_eq!(response.unwrap().content, "hi");
-    let bodies = bodies(&server).await;
+    let bodies = request_bodies(&server).await;
     let schema = |index: usize| bodies[index]["response_format"]["json_schema"]["schema"].clone();
-    let tools = schema(0)["anyOf"][0]["properties"]["tool_calls"]["items"]["anyOf"].clone();
-    assert_eq!(tools.as_array().unwrap().len(), 2);
+    let call_schemas = schema(0)["anyOf"][0]["properties"]["tool_calls"]["items"]["anyOf"].clone();
+    assert_eq!(call_schemas.as_array().unwrap().len(), 2);
     assert_eq!(schema(1)["properties"], json!({"answer": {"type": "string"}}));
     assert_eq!(
         schema(2)["anyOf"][1]["properties"]["answer"],
@@ -187,7 +191,7 @@ async fn an_answer_is_streamed_without_its_json() {
 
 // attack: F1
 #[tokio::test]
-async fn a_truncated_response_calls_nothing() {
+async fn a_truncated_response_has_no_calls() {
     let truncated = [
         (
             ToolCallFormat::Json,
@@ -201,7 +205,7 @@ async fn a_truncated_response_calls_nothing() {
             "I add.\n",
         ),
     ];
-    for (format, text, shown) in truncated {
+    for (format, text, expected) in truncated {
         let server = server(&[(text, "length")]).await;
         let model = model(&server, format);
         let (response, streamed) = infer(&*model, &history(), &[tool("add")], &ChatOptions::default()).await;
@@ -211,7 +215,7 @@ async fn a_truncated_response_calls_nothing() {
             (0, FinishReason::Length),
             "{text}"
         );
-        assert_eq!((response.content.as_str(), streamed.as_str()), (shown, shown));
+        assert_eq!((response.content.as_str(), streamed.as_str()), (expected, expected));
     }
 }
 
@@ -224,41 +228,49 @@ async fn a_call_in_text_is_read_and_the_text_before_it_is_streamed() {
     let response = response.unwrap();
     assert_eq!((response.content.as_str(), streamed.as_str()), ("I add.", "I add.\n"));
     assert_eq!(response.tool_calls[0].arguments, r#"{"a":3}"#);
-    let body = &bodies(&server).await[0];
+    let body = &request_bodies(&server).await[0];
     assert!(body.get("response_format").is_none() && body.get("tools").is_none());
     let earlier_call = r#"<tool_call>{"name":"add","arguments":{"a":1}}</tool_call>"#;
     assert_eq!(body["messages"][2]["content"], earlier_call);
 }
 
 #[tokio::test]
-async fn an_unreadable_response_is_requested_once_more_and_no_second_time() {
+async fn an_unreadable_response_is_requested_again_only_once() {
     let unreadable = (r#"{"tool": "add"}"#, "stop");
     let server = server(&[unreadable, (r#"{"answer": "3"}"#, "stop"), unreadable, unreadable]).await;
     let model = model(&server, ToolCallFormat::Json);
     let (response, _) = infer(&*model, &history(), &[tool("add")], &ChatOptions::default()).await;
     let response = response.unwrap();
     assert_eq!((response.content.as_str(), response.usage.input_tokens), ("3", 20));
-    let repair = bodies(&server).await[1]["messages"]
+    let last_message = request_bodies(&server).await[1]["messages"]
         .as_array()
         .unwrap()
         .last()
         .unwrap()
         .clone();
     assert!(
-        repair["content"].as_str().unwrap().contains("the key `tool`"),
-        "{repair}"
+        last_message["content"].as_str().unwrap().contains("the key `tool`"),
+        "{last_message}"
     );
     let (response, _) = infer(&*model, &history(), &[tool("add")], &ChatOptions::default()).await;
     assert!(matches!(response, Err(ModelError::Malformed { .. })), "{response:?}");
-    assert_eq!(bodies(&server).await.len(), 4);
+    assert_eq!(request_bodies(&server).await.len(), 4);
 }
 
 #[tokio::test]
-async fn a_request_without_tools_keeps_its_schema_and_its_text() {
+async fn the_response_to_a_request_without_tools_is_plain_text() {
     let server = server(&[("<tool_call>{\"name\":\"add\"}</tool_call>", "stop")]).await;
     let client = OpenAi::builder("base").base_url(server.uri()).build().unwrap();
     let model = PromptedTools::text(client);
     let (response, _) = infer(&model, &[Message::user("hi")], &[], &ChatOptions::default()).await;
     let response = response.unwrap();
     assert_eq!((response.tool_calls.len(), response.content.len()), (0, 37));
+}
+
+#[test]
+fn the_model_has_the_price_and_the_context_size_of_the_decorated_one() {
+    let client = OpenAi::builder("base").base_url("http://127.0.0.1:1").build().unwrap();
+    let described = DescribedModel::new(client).with_context_tokens(8_000);
+    let model = ToolCallFormat::Json.apply(Arc::new(described));
+    assert_eq!((model.context_tokens(), model.price()), (Some(8_000), None));
 }

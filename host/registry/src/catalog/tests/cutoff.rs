@@ -5,7 +5,7 @@ use super::*;
 // accept: 111
 #[test]
 fn weak_hits_are_omitted_unless_the_cutoff_is_none() {
-    let mut catalog = samples();
+    let mut catalog = sample_catalog();
     catalog.put(
         "n",
         [Document::new(
@@ -21,7 +21,7 @@ fn weak_hits_are_omitted_unless_the_cutoff_is_none() {
 
 // accept: 111
 #[test]
-fn hit_must_match_half_as_many_words_as_the_best_from_four_words_on() {
+fn if_a_hit_matches_four_words_the_others_must_match_half_as_many() {
     let mut catalog = Catalog::new();
     catalog.put(
         "a",
@@ -32,21 +32,21 @@ fn hit_must_match_half_as_many_words_as_the_best_from_four_words_on() {
         )],
     );
     catalog.put("b", [Document::new("b", "seat_seat", "seat")]);
-    let wanted = "book a train ticket from the station, window seat";
-    assert_eq!(hit_names(&catalog, &Query::new(wanted)), ["book_train"]);
+    let intent = "book a train ticket from the station, window seat";
+    assert_eq!(hit_names(&catalog, &Query::new(intent)), ["book_train"]);
     assert_eq!(hit_names(&catalog, &Query::new("seat"))[0], "seat_seat");
 }
 
 // accept: 111
 #[test]
 fn confident_search_returns_no_hits_if_no_tool_fits() {
-    let mut catalog = samples();
+    let mut catalog = sample_catalog();
     for name in ["get_pollen", "get_time", "get_news", "get_station_name"] {
-        let about = format!(
+        let description = format!(
             "Gets the {} of a place, how much there is of it",
             name.trim_start_matches("get_")
         );
-        catalog.put(name, [Document::new(name, name, about)]);
+        catalog.put(name, [Document::new(name, name, description)]);
     }
     let confident_names = |intent: &str| hit_names(&catalog, &Query::new(intent).with_cutoff(Cutoff::Confident));
     for intent in [
@@ -62,5 +62,9 @@ fn confident_search_returns_no_hits_if_no_tool_fits() {
         confident_names("Convert 100 dollars to another currency"),
         ["convert_currency"]
     );
-    assert_eq!(confident_names("get_news"), ["get_news"], "a name is always confident");
+    assert_eq!(
+        confident_names("get_news"),
+        ["get_news"],
+        "a tool that the query names is not omitted"
+    );
 }

@@ -1,12 +1,12 @@
 //! Tests of the search by meaning.
 
-use super::methods::add_shop;
+use super::methods::add_shop_tools;
 use super::*;
 
-/// An embedding model that knows groups of synonyms.
-struct Synonyms;
+/// An embedding model with one dimension for each of four groups of related words.
+struct RelatedWordsModel;
 
-impl EmbeddingModel for Synonyms {
+impl EmbeddingModel for RelatedWordsModel {
     fn embed(&self, text: &str) -> Option<Vec<f32>> {
         let groups = [
             ["weather", "forecast", "umbrella"],
@@ -23,10 +23,10 @@ impl EmbeddingModel for Synonyms {
     }
 }
 
-/// Creates a catalog that also searches by meaning, and fills it.
-pub(super) fn semantic_catalog(fill: impl Fn(&mut Catalog)) -> Catalog {
-    let mut catalog = Catalog::new().with_embedding_model(Arc::new(Synonyms));
-    fill(&mut catalog);
+/// Creates a catalog that also searches by meaning. `add_tools` adds its tools.
+pub(super) fn semantic_catalog(add_tools: impl Fn(&mut Catalog)) -> Catalog {
+    let mut catalog = Catalog::new().with_embedding_model(Arc::new(RelatedWordsModel));
+    add_tools(&mut catalog);
     catalog
 }
 
@@ -35,8 +35,8 @@ fn tool_without_a_word_in_common_is_found_by_its_meaning() {
     let names_by_meaning = |intent: &str, cutoff| {
         let query = Query::new(intent).with_cutoff(cutoff);
         assert!(
-            hit_names(&samples(), &query).is_empty(),
-            "{intent}: no tool is found by words only"
+            hit_names(&sample_catalog(), &query).is_empty(),
+            "{intent}: no tool is found by its words"
         );
         hit_names(&semantic_catalog(add_sample_tools), &query)
     };
@@ -72,12 +72,12 @@ fn search_by_meaning_respects_permissions_and_health() {
     let order = |catalog: &Catalog| hit_names(catalog, &query);
     let before = order(&catalog);
     assert_eq!(before.len(), 2);
-    let id = if before[0] == "get_weather" {
+    let first_id = if before[0] == "get_weather" {
         "get_weather#get_weather"
     } else {
         "b"
     };
-    catalog.set_health(id, HealthSignal::Broken);
+    catalog.set_health(first_id, HealthSignal::Broken);
     assert_eq!(
         order(&catalog),
         [before[1].clone(), before[0].clone()],
@@ -92,8 +92,8 @@ fn search_by_meaning_respects_permissions_and_health() {
 }
 
 #[test]
-fn method_is_found_by_its_meaning_through_the_tool_that_leads_to_it() {
-    let hits = semantic_catalog(add_shop).search(&Query::new("forget me"), |_| true);
+fn method_is_found_by_its_meaning_through_its_entry_tool() {
+    let hits = semantic_catalog(add_shop_tools).search(&Query::new("forget me"), |_| true);
     assert_eq!(hits[0].name, "search_customer");
     assert_eq!(hits[0].leads_to.as_ref().unwrap().name, "customer_delete");
 }

@@ -2,21 +2,23 @@
 
 use super::*;
 
-/// A catalog with a shop. `search_customer` is the entry tool of the methods of a customer.
+/// Creates a catalog with the sample tools and the tools of a shop.
 pub(super) fn shop_catalog() -> Catalog {
     let mut catalog = Catalog::new();
-    add_shop(&mut catalog);
+    add_shop_tools(&mut catalog);
     catalog
 }
 
-pub(super) fn add_shop(catalog: &mut Catalog) {
+/// Adds the sample tools and the tools of a shop. `search_customer` is the entry tool of the methods of a customer.
+pub(super) fn add_shop_tools(catalog: &mut Catalog) {
     add_sample_tools(catalog);
-    let entry = "shop#search";
-    let method = |name: &str, text: &str| Document::new(format!("shop#{name}"), name, text).with_entry_tools([entry]);
+    let entry_tool = "shop#search";
+    let method =
+        |name: &str, text: &str| Document::new(format!("shop#{name}"), name, text).with_entry_tools([entry_tool]);
     catalog.put(
         "shop",
         [
-            Document::new(entry, "search_customer", "Finds a customer by name"),
+            Document::new(entry_tool, "search_customer", "Finds a customer by name"),
             Document::new("shop#compare", "compare", "Compares the spend of two customers"),
             method("customer_get_average_spend", "Returns the average spend of a month"),
             method("customer_delete", "Deletes the account for ever"),
@@ -26,7 +28,7 @@ pub(super) fn add_shop(catalog: &mut Catalog) {
 
 // accept: 30
 #[test]
-fn method_is_found_through_the_tool_that_leads_to_it() {
+fn method_is_found_through_its_entry_tool() {
     let catalog = shop_catalog();
     let hits = catalog.search(&Query::new("What is the average spend of John?"), |_| true);
     assert_eq!(hits[0].name, "search_customer");
@@ -46,10 +48,10 @@ fn method_is_found_through_the_tool_that_leads_to_it() {
 
 // accept: 110
 #[test]
-fn method_that_may_not_be_used_leads_to_nothing() {
-    let wanted = Query::new("delete an account");
-    let found = |may_use: fn(&str) -> bool| shop_catalog().search(&wanted, may_use);
-    assert_eq!(found(|_| true)[0].name, "search_customer");
-    assert_eq!(found(|id| id != "shop#customer_delete"), []);
-    assert_eq!(found(|id| id != "shop#search"), []);
+fn method_is_found_only_if_it_and_its_entry_tool_may_be_used() {
+    let query = Query::new("delete an account");
+    let search = |may_use: fn(&str) -> bool| shop_catalog().search(&query, may_use);
+    assert_eq!(search(|_| true)[0].name, "search_customer");
+    assert_eq!(search(|id| id != "shop#customer_delete"), []);
+    assert_eq!(search(|id| id != "shop#search"), []);
 }

@@ -22,8 +22,8 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store and creates it if it does not exist. A damaged store is renamed with a warning and replaced by a
-    /// new one.
+    /// Opens the store and creates it if it does not exist. A damaged store is renamed and replaced by an empty store, and
+    /// a warning is logged.
     ///
     /// # Errors
     /// Every [`StoreError`]. A file that is not a store is not changed.
@@ -47,7 +47,7 @@ impl SqliteStore {
         })?;
         opened.map(Arc::new).map_err(|error| {
             let suggestion = match &error {
-                StoreError::Foreign => "use another or a new file",
+                StoreError::Foreign => "use the path of a Toolwit store or of a new file",
                 StoreError::Newer { .. } => "use a newer version of the program, or another file",
                 _ => "check the file and its directory, or use another file",
             };

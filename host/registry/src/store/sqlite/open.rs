@@ -1,4 +1,4 @@
-//! Opening a store: settings, schema versions and recovery.
+//! Opening a store: options of the database, schema versions and recovery.
 
 use std::fs;
 use std::io::Read;
@@ -11,7 +11,7 @@ use crate::store::StoreError;
 use toolwit_core::file::{create_private_directory, create_private_file};
 
 /// The maximum time to wait for another process to finish writing.
-const BUSY_WALL_MAX: Duration = Duration::from_secs(5);
+const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// The application id of SQLite files that are Toolwit stores: "Tlwt".
 const APPLICATION_ID: u32 = 0x546c_7774;
@@ -61,13 +61,13 @@ pub(super) fn in_memory() -> Result<Connection, StoreError> {
 
 /// Checks that a database is a store or empty, sets its options and updates its schema.
 fn configure_and_migrate(mut connection: Connection) -> Result<Connection, StoreError> {
-    connection.busy_timeout(BUSY_WALL_MAX)?;
-    // Checked before any change, because the path may be wrong, and the file may belong to another program.
+    connection.busy_timeout(BUSY_WAIT_MAX)?;
+    // This check comes before any change, because the path may be wrong, and the file may belong to another program.
     if !is_store(&connection)? {
         return Err(StoreError::Foreign);
     }
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // With a write-ahead log, `normal` is safe if the process is killed, and does not wait for the disk at each commit.
+    // With a write-ahead log, `normal` loses no commit if the process is killed, and does not wait for the disk at each commit.
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     migrate(&mut connection)?;
@@ -82,7 +82,7 @@ fn configure_and_migrate(mut connection: Connection) -> Result<Connection, Store
 
 /// Updates the schema to the newest version.
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    // Immediate, so that two processes that open a new store do not both create it.
+    // An immediate transaction takes the write lock first, so that two processes do not both create the tables.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let supported = MIGRATIONS.len() as i64;
@@ -105,7 +105,7 @@ fn is_store(connection: &Connection) -> Result<bool, StoreError> {
     let query = "SELECT count(*) = 2 OR (SELECT count(*) FROM sqlite_schema) = 0
          FROM sqlite_schema WHERE type = 'table' AND name IN ('packages', 'key_values')";
     let is_empty_or_has_tables: bool = connection.query_row(query, [], |row| row.get(0))?;
-    // Stores of the first version have no application id.
+    // Stores of the first program version have no application id, but have both tables.
     Ok(application_id == APPLICATION_ID || (application_id == 0 && is_empty_or_has_tables))
 }
 
@@ -136,8 +136,8 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Renames a damaged store to `….damaged`, where a person can examine it, and deletes its log files. Replaces an
-/// earlier damaged store.
+/// Adds the suffix `.damaged` to the name of a damaged store, so that a person can examine it, and deletes its log files.
+/// Replaces a store that was renamed earlier.
 fn rename_damaged(path: &Path) -> std::io::Result<()> {
     fs::rename(path, with_suffix(path, ".damaged"))?;
     for suffix in LOG_SUFFIXES {
@@ -166,10 +166,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 
 /// Does nothing: on other platforms, the files have the permissions of their directory.
 #[cfg(not(unix))]
-#[allow(
-    clippy::unnecessary_wraps,
-    reason = "setting permissions can fail on other platforms"
-)]
+#[allow(clippy::unnecessary_wraps, reason = "the version of this function for Unix can fail")]
 fn make_private(_path: &Path) -> std::io::Result<()> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Packages, tools and health in SQLite.
+//! Packages, tools and health, in SQLite.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -28,7 +28,7 @@ impl Store for SqliteStore {
                 category: row.get(6)?,
                 tier: row.get(7)?,
                 inspection: row.get(8)?,
-                content: row.get(9)?,
+                content_hash: row.get(9)?,
                 manifest: row.get(10)?,
                 reason: row.get(11)?,
                 tools: tools.remove(&id).unwrap_or_default(),
@@ -59,14 +59,15 @@ impl Store for SqliteStore {
             "SELECT digest, tools.id, import_health, execution_health, health_error, checked_ms, uses
              FROM tools JOIN packages ON package = packages.id WHERE checked_ms > 0 OR uses > 0",
         )?;
-        let key =
-            |row: &Row<'_>| Ok::<_, rusqlite::Error>(ToolKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-        let rows = statement.query_map([], |row| Ok((key(row)?, read_health(row, 2)?)))?;
+        let rows = statement.query_map([], |row| {
+            let key = ToolKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?);
+            Ok((key, read_health(row, 2)?))
+        })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     fn tools(&self, query: &ToolQuery) -> Result<Vec<StoredTool>, StoreError> {
-        super::tools::tools(&self.connection(), query)
+        super::tools::select(&self.connection(), query)
     }
 
     fn record_calls(&self, tool: &ToolKey, calls: &CallRecord) -> Result<(), StoreError> {
@@ -90,8 +91,8 @@ impl Store for SqliteStore {
                 health_name(health.import),
                 health_name(health.execution),
                 health.error,
-                signed(health.checked_ms),
-                signed(health.uses),
+                to_signed(health.checked_ms),
+                to_signed(health.uses),
                 tool.digest,
             ],
         )?;
@@ -99,13 +100,13 @@ impl Store for SqliteStore {
     }
 }
 
-/// Inserts a package, or replaces the one at its path.
+/// Inserts a package, or replaces the stored package with the same path.
 fn put_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Result<(), StoreError> {
-    let existing: Option<(i64, String)> = transaction
+    let existing_row: Option<(i64, String)> = transaction
         .prepare_cached("SELECT id, digest FROM packages WHERE path = ?1")?
         .query_row([&package.path], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    match existing {
+    match existing_row {
         None => insert_package(transaction, package),
         Some((id, digest)) if digest == package.digest => update_package(transaction, id, package),
         // Health belongs to the component's digest: a changed component starts without health.
@@ -127,9 +128,9 @@ fn insert_package(transaction: &Transaction<'_>, package: &PackageRecord) -> Res
         .insert(named_params! {
             ":path": package.path, ":stamp": package.stamp, ":name": package.name, ":digest": package.digest,
             ":version": package.version, ":category": package.category, ":tier": package.tier,
-            ":inspection": package.inspection, ":content": package.content, ":manifest": package.manifest, ":reason": package.reason,
+            ":inspection": package.inspection, ":content": package.content_hash, ":manifest": package.manifest, ":reason": package.reason,
         })?;
-    put_tools(transaction, id, package)
+    put_tools_and_methods(transaction, id, package)
 }
 
 /// Replaces a package whose component has the same digest. The health of its tools remains.
@@ -141,10 +142,10 @@ fn update_package(transaction: &Transaction<'_>, id: i64, package: &PackageRecor
         )?
         .execute(named_params! {
             ":stamp": package.stamp, ":name": package.name, ":version": package.version, ":category": package.category,
-            ":tier": package.tier, ":inspection": package.inspection, ":content": package.content,
+            ":tier": package.tier, ":inspection": package.inspection, ":content": package.content_hash,
             ":manifest": package.manifest, ":reason": package.reason, ":id": id,
         })?;
-    put_tools(transaction, id, package)?;
+    put_tools_and_methods(transaction, id, package)?;
     let exports = serde_json::to_string(&package.tools.iter().map(|tool| &tool.export).collect::<Vec<_>>());
     transaction
         .prepare_cached("DELETE FROM tools WHERE package = ?1 AND export NOT IN (SELECT value FROM json_each(?2))")?
@@ -153,7 +154,11 @@ fn update_package(transaction: &Transaction<'_>, id: i64, package: &PackageRecor
 }
 
 /// Inserts or replaces the tools and the methods of a package. The health of a replaced tool remains.
-fn put_tools(transaction: &Transaction<'_>, package_id: i64, package: &PackageRecord) -> Result<(), StoreError> {
+fn put_tools_and_methods(
+    transaction: &Transaction<'_>,
+    package_id: i64,
+    package: &PackageRecord,
+) -> Result<(), StoreError> {
     let mut upsert = transaction.prepare_cached(
         "INSERT INTO tools (id, package, export, description, quality_percent, name, terms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (package, export)
@@ -226,6 +231,6 @@ fn health_state(name: &str) -> HealthState {
 
 /// Converts a number for SQLite, which has no unsigned integers. A number out of range becomes the greatest signed
 /// integer.
-pub(super) fn signed(number: u64) -> i64 {
+fn to_signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -6,13 +6,13 @@ use super::packages::read_health;
 use crate::store::{StoreError, StoredTool, ToolOrder, ToolQuery};
 
 /// Returns the tools that a query selects, in its order.
-pub(super) fn tools(connection: &Connection, query: &ToolQuery) -> Result<Vec<StoredTool>, StoreError> {
+pub(super) fn select(connection: &Connection, query: &ToolQuery) -> Result<Vec<StoredTool>, StoreError> {
     let mut statement = connection.prepare_cached(&sql(query))?;
     let rows = statement.query_map(params_from_iter(&query.category), stored_tool)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns the SQL statement of a query. The schema has an index for each order and for the category.
+/// Returns the SQL statement of a query. The schema has an index for each order and an index for the category.
 fn sql(query: &ToolQuery) -> String {
     let condition = match query.category {
         Some(_) => "WHERE category = ?1",

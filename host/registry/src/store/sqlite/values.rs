@@ -7,8 +7,8 @@ use toolwit_sandbox::{KEY_VALUE_ENTRY_BYTES, KeyValueError, KeyValueStore};
 
 use super::SqliteStore;
 
-/// Returns the common prefix of the values of the column `key` for all keys of a bucket, without the separator `/`. It
-/// contains the length of the bucket's name, so that two buckets never have the same prefix.
+/// Returns the prefix that the column `key` has for all keys of a bucket, without the separator `/`. The prefix contains the
+/// length of the bucket's name, so that two buckets never have the same prefix.
 fn bucket_prefix(bucket: &str) -> String {
     format!("{}:{bucket}", bucket.len())
 }
@@ -18,7 +18,8 @@ fn key_column(bucket: &str, key: &str) -> String {
     format!("{}/{key}", bucket_prefix(bucket))
 }
 
-/// Logs the cause and returns an error without it: the guest receives the error, and the cause may contain host paths.
+/// Logs a database error and returns an error without its text. The guest receives the returned error, and the text may
+/// contain host paths.
 fn unavailable(error: rusqlite::Error) -> KeyValueError {
     tracing::warn!(
         error = &error as &dyn Error,
@@ -72,6 +73,7 @@ impl KeyValueStore for SqliteStore {
         after: Option<&str>,
         keys_max: usize,
     ) -> Result<Vec<String>, KeyValueError> {
+        // Without `after`, the list starts at the bucket's prefix without `/`, so that it includes the empty key.
         let after_column = after.map_or_else(|| bucket_prefix(bucket), |after| key_column(bucket, after));
         let key_prefix = key_column(bucket, "");
         let columns = (|| {
@@ -83,7 +85,7 @@ impl KeyValueStore for SqliteStore {
             rows.collect::<Result<Vec<String>, rusqlite::Error>>()
         })();
         let columns = columns.map_err(unavailable)?;
-        // The keys of a bucket are contiguous, so the first key of another bucket ends the list.
+        // The keys of a bucket are contiguous in the order of the column, so the first key of another bucket ends the list.
         Ok(columns
             .iter()
             .map_while(|column| column.strip_prefix(&key_prefix))

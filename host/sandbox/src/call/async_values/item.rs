@@ -7,15 +7,15 @@ const ITEM_BYTES_MIN: u64 = 2;
 
 /// An item of a stream, or the value of a future.
 pub(super) trait Item: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
-    /// Returns the minimum size of the item in the result, in bytes.
+    /// Returns the minimum size of the item in the JSON of the result, in bytes.
     fn bytes_min(&self) -> u64 {
         ITEM_BYTES_MIN
     }
 
-    /// Converts the item to a dynamic value.
+    /// Converts the item to a [`Val`].
     fn into_val(self) -> Val;
 
-    /// Converts a dynamic value. Returns `None` for a value of another type.
+    /// Converts a [`Val`] to an item. Returns `None` for a value of another type.
     fn from_val(value: Val) -> Option<Self>;
 }
 
@@ -41,7 +41,7 @@ scalar_items!(
     f32 => Float32, f64 => Float64, char => Char
 );
 
-/// A byte of a stream. The bytes become a text or a data URL, in which each takes at least one byte.
+/// A byte of a stream. The result contains the bytes as text or as a data URL, so each byte needs at least one byte.
 impl Item for u8 {
     fn bytes_min(&self) -> u64 {
         1
@@ -76,7 +76,7 @@ impl Item for String {
     }
 }
 
-/// The value of a `future` without a type.
+/// The value of a `future` without a payload.
 impl Item for () {
     fn into_val(self) -> Val {
         Val::Tuple(Vec::new())
@@ -87,19 +87,19 @@ impl Item for () {
     }
 }
 
-/// The payload of one case of a `result`: a text, or nothing.
-pub(super) trait Payload: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
-    /// Returns the minimum size of the payload in the result, in bytes.
+/// The payload of the `ok` or `err` case of a `result`: a string, or nothing.
+pub(super) trait CasePayload: ComponentType + Lift + Lower + Send + Sync + Unpin + 'static {
+    /// Returns the minimum size of the payload in the JSON of the result, in bytes.
     fn bytes_min(&self) -> u64;
 
-    /// Converts the payload to a dynamic value.
+    /// Converts the payload to the content of a [`Val::Result`].
     fn into_payload(self) -> Option<Box<Val>>;
 
-    /// Converts a dynamic value. Returns `None` for a value of another type.
+    /// Converts the content of a [`Val::Result`] to a payload. Returns `None` for a value of another type.
     fn from_payload(value: Option<Box<Val>>) -> Option<Self>;
 }
 
-impl Payload for () {
+impl CasePayload for () {
     fn bytes_min(&self) -> u64 {
         ITEM_BYTES_MIN
     }
@@ -113,7 +113,7 @@ impl Payload for () {
     }
 }
 
-impl Payload for String {
+impl CasePayload for String {
     fn bytes_min(&self) -> u64 {
         Item::bytes_min(self)
     }
@@ -127,13 +127,14 @@ impl Payload for String {
     }
 }
 
-impl<T: Payload, E: Payload> Item for Result<T, E> {
+impl<T: CasePayload, E: CasePayload> Item for Result<T, E> {
     fn bytes_min(&self) -> u64 {
-        self.as_ref().map_or_else(Payload::bytes_min, Payload::bytes_min)
+        self.as_ref()
+            .map_or_else(CasePayload::bytes_min, CasePayload::bytes_min)
     }
 
     fn into_val(self) -> Val {
-        Val::Result(self.map(Payload::into_payload).map_err(Payload::into_payload))
+        Val::Result(self.map(CasePayload::into_payload).map_err(CasePayload::into_payload))
     }
 
     fn from_val(value: Val) -> Option<Self> {
@@ -145,8 +146,8 @@ impl<T: Payload, E: Payload> Item for Result<T, E> {
     }
 }
 
-/// Calls a generic function with the Rust type for a WIT type, which must be a scalar or a string:
-/// `with_scalar!(ty, function(arguments))`.
+/// Calls a generic function with the Rust type of a WIT type: `with_scalar!(ty, function(arguments))`. The WIT type must be a
+/// scalar or a string; the result is an error for any other type.
 macro_rules! with_scalar {
     ($ty:expr, $function:ident($($argument:expr),*)) => {
         match $ty {
@@ -168,9 +169,9 @@ macro_rules! with_scalar {
     };
 }
 
-/// Calls a generic function with the Rust type for the value of a future: a scalar, a string, nothing, or a `result`. Each
-/// payload of the `result` is a string or nothing.
-macro_rules! with_payload {
+/// Calls a generic function with the Rust type of a future's payload. The payload is a scalar, a string, nothing, or a `result`
+/// in which each case has a string or nothing. Inspection rejects components with other payloads.
+macro_rules! with_future_payload {
     ($payload:expr, $function:ident($($argument:expr),*)) => {
         match $payload {
             None => $function::<()>($($argument),*),
@@ -185,4 +186,4 @@ macro_rules! with_payload {
     };
 }
 
-pub(super) use {with_payload, with_scalar};
+pub(super) use {with_future_payload, with_scalar};

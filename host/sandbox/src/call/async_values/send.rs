@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{FutureReader, StreamReader, Val};
 
-use super::item::{Item, with_payload, with_scalar};
+use super::item::{Item, with_future_payload, with_scalar};
 use crate::link::host::host_state::HostState;
 use crate::values::types::{DATA_URL_START, WitType};
 
@@ -20,16 +20,17 @@ pub(super) fn insert_handles(
     }
     match (ty, value) {
         (WitType::Stream(item), value) => {
-            let items = std::mem::replace(value, Val::Bool(false));
-            *value = match (item.as_ref(), items) {
-                (WitType::U8, Val::String(text)) => stream_from_items(store, bytes_of(text)?)?,
+            // `Val::Bool` is a placeholder until the handle replaces it.
+            let content = std::mem::replace(value, Val::Bool(false));
+            *value = match (item.as_ref(), content) {
+                (WitType::U8, Val::String(text)) => stream_from_items(store, decode_bytes(text)?)?,
                 (item, Val::List(items)) => with_scalar!(item, stream_from_vals(store, items))?,
                 _ => return Err(type_mismatch()),
             };
         }
         (WitType::Future(payload), value) => {
             let payload_value = std::mem::replace(value, Val::Bool(false));
-            *value = with_payload!(payload.as_deref(), future_from_val(store, payload_value))?;
+            *value = with_future_payload!(payload.as_deref(), future_from_val(store, payload_value))?;
         }
         (WitType::List(item), Val::List(values)) => {
             for value in values {
@@ -76,16 +77,16 @@ fn future_from_val<T: Item>(store: &mut StoreContextMut<'_, HostState>, value: V
     Ok(Val::Future(reader.try_into_future_any(store)?))
 }
 
-/// Returns the bytes of the argument for a `stream<u8>`: those that a data URL encodes, or those of any other text.
-fn bytes_of(text: String) -> wasmtime::Result<Vec<u8>> {
+/// Decodes the argument for a `stream<u8>`: a data URL to the bytes that it encodes, any other text to its UTF-8 bytes.
+fn decode_bytes(text: String) -> wasmtime::Result<Vec<u8>> {
     match text.strip_prefix(DATA_URL_START) {
         Some(encoded) => Ok(STANDARD.decode(encoded)?),
         None => Ok(text.into_bytes()),
     }
 }
 
-/// Creates the error for a value that does not have the type of its stream or future. It does not occur, because
-/// arguments are decoded by the same types.
+/// Creates the error for a value that does not have the type of its stream or future. The error is not expected, because the
+/// arguments were decoded with the same types.
 fn type_mismatch() -> wasmtime::Error {
-    wasmtime::Error::msg("an argument is not a value of its type")
+    wasmtime::Error::msg("an argument does not have the type of its parameter")
 }

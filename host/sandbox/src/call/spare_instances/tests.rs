@@ -7,7 +7,7 @@ use crate::call::scope::Scope;
 use crate::link::compile::cache_location::CodeCacheLocation;
 use toolwit_core::{Arguments, DeferredWork, ToolContext, ToolResult};
 
-/// A guest that counts how often its code ran in this instance: its start code, and each call. Returns the count.
+/// A guest whose tool returns how often code ran in its instance: the start code once, and the tool once per call.
 const COUNTING_GUEST: &str = r#"(component
     (core module $m
         (global $count (mut i32) (i32.const 0))
@@ -55,8 +55,8 @@ async fn plugin(runtime: &Arc<Runtime>, text: &str) -> Arc<Plugin> {
     plugin
 }
 
-/// Calls the tool of a plugin, and then waits until the plugin has been idle long enough for a spare instance. The
-/// clock is paused: it advances only while no task can run.
+/// Calls the tool of a plugin, and then waits until the plugin has been idle long enough for a spare instance. Pauses
+/// the clock of tokio, which then advances only while no task can run.
 async fn call_and_wait(plugin: &Arc<Plugin>) -> ToolResult {
     tokio::time::pause();
     let result = call_without_wait(plugin).await;
@@ -79,7 +79,7 @@ fn spare_count(runtime: &Runtime) -> usize {
 }
 
 #[tokio::test]
-async fn a_call_with_a_spare_instance_is_the_same_as_one_without() {
+async fn a_call_with_a_spare_instance_has_the_same_result_and_usage() {
     let runtime = runtime(RuntimeOptions::default());
     let plugin = plugin(&runtime, COUNTING_GUEST).await;
     let first = call_and_wait(&plugin).await;
@@ -102,9 +102,9 @@ async fn a_spare_instance_is_created_after_a_series_of_calls_and_not_between_the
         tokio::task::yield_now().await;
         assert_eq!(spare_count(&runtime), 0);
     }
-    assert_eq!(runtime.spares.lock().planned.len(), 1, "one plan waits");
+    assert_eq!(runtime.spares.lock().plans.len(), 1, "one plan waits");
     tokio::time::sleep(10 * IDLE_TIME).await;
-    assert_eq!((spare_count(&runtime), runtime.spares.lock().planned.len()), (1, 0));
+    assert_eq!((spare_count(&runtime), runtime.spares.lock().plans.len()), (1, 0));
 }
 
 #[tokio::test]
@@ -115,34 +115,38 @@ async fn a_spare_instance_has_the_rights_of_its_call() {
     });
     for (runtime, is_frozen) in [(frozen, true), (runtime(RuntimeOptions::default()), false)] {
         let plugin = plugin(&runtime, &clock_guest("", "(call $now)")).await;
-        let fresh = call_and_wait(&plugin).await.for_llm;
+        let fresh_clock = call_and_wait(&plugin).await.for_llm;
         assert_eq!(spare_count(&runtime), 1);
-        let spare = call_and_wait(&plugin).await.for_llm;
-        assert_eq!((fresh == "0", spare == "0"), (is_frozen, is_frozen), "{fresh} {spare}");
+        let spare_clock = call_and_wait(&plugin).await.for_llm;
+        assert_eq!(
+            (fresh_clock == "0", spare_clock == "0"),
+            (is_frozen, is_frozen),
+            "{fresh_clock} {spare_clock}"
+        );
     }
 }
 
 #[tokio::test]
-async fn start_code_that_calls_the_host_or_takes_long_runs_in_each_call() {
+async fn a_component_whose_start_code_calls_the_host_or_takes_long_has_no_spare_instance() {
     let runtime = runtime(RuntimeOptions::default());
     let long = "(local $i i32) (local.set $i (i32.const 1000000)) \
                 (loop $l (br_if $l (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))";
-    for (start, spares) in [("(drop (call $now))", 0), (long, 0), ("nop", 1)] {
+    for (start, expected_count) in [("(drop (call $now))", 0), (long, 0), ("nop", 1)] {
         call_and_wait(&plugin(&runtime, &clock_guest(start, "i64.const 1")).await).await;
-        assert_eq!(spare_count(&runtime), spares, "{start}");
+        assert_eq!(spare_count(&runtime), expected_count, "{start}");
     }
 }
 
 #[tokio::test]
 async fn a_spare_instance_is_used_only_for_its_component_and_its_limits_except_time() {
     let runtime = runtime(RuntimeOptions::default());
-    let (one, other) = (
+    let (called, uncalled) = (
         plugin(&runtime, COUNTING_GUEST).await,
         plugin(&runtime, COUNTING_GUEST).await,
     );
-    call_and_wait(&one).await;
+    call_and_wait(&called).await;
     let context = ToolContext::new();
-    let limits = one.limits_for(&context, false).unwrap();
+    let limits = called.limits_for(&context, false).unwrap();
     let less_fuel = CallLimits {
         fuel_max: limits.fuel_max - 1,
         ..limits.clone()
@@ -151,9 +155,9 @@ async fn a_spare_instance_is_used_only_for_its_component_and_its_limits_except_t
         wall_max: limits.wall_max / 2,
         ..limits.clone()
     };
-    let component = one.linked_component(&context).await.unwrap();
-    let other_component = other.linked_component(&context).await.unwrap();
-    assert!(runtime.spares.take(&other_component, &limits).is_none());
+    let component = called.linked_component(&context).await.unwrap();
+    let uncalled_component = uncalled.linked_component(&context).await.unwrap();
+    assert!(runtime.spares.take(&uncalled_component, &limits).is_none());
     assert!(runtime.spares.take(&component, &less_fuel).is_none());
     assert!(runtime.spares.take(&component, &less_time).is_some());
     assert!(
@@ -164,7 +168,7 @@ async fn a_spare_instance_is_used_only_for_its_component_and_its_limits_except_t
 
 #[tokio::test]
 async fn spare_instances_occupy_a_small_part_of_the_pool() {
-    for (slots, spares) in [(SPARE_SLOTS_DIVISOR - 1, 0), (2 * SPARE_SLOTS_DIVISOR, 2)] {
+    for (slots, expected_count) in [(SPARE_SLOTS_DIVISOR - 1, 0), (2 * SPARE_SLOTS_DIVISOR, 2)] {
         let runtime = runtime_with_slots(slots);
         let mut plugins = Vec::new();
         for _ in 0..3 {
@@ -173,7 +177,7 @@ async fn spare_instances_occupy_a_small_part_of_the_pool() {
         for plugin in &plugins {
             call_and_wait(plugin).await;
         }
-        assert_eq!(spare_count(&runtime), spares);
+        assert_eq!(spare_count(&runtime), expected_count);
     }
 }
 

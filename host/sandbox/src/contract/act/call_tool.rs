@@ -1,4 +1,4 @@
-//! Calling a tool of a component, and reading the stream of its result.
+//! The function `call-tool`, and the collector of the events in its result.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,12 +16,11 @@ use toolwit_core::Arguments;
 /// The maximum number of events that are read from a stream at once.
 const EVENTS_PER_READ: usize = 16;
 
-/// The assumed memory of an event in addition to its content, in bytes: the event itself, its text in the result, and
-/// an artifact.
+/// The estimated memory of an event without its content, in bytes: the event itself, its text in the result, and an
+/// artifact.
 const EVENT_BYTES: usize = 1 << 10;
 
-/// The assumed memory of an entry of an event's metadata, or of a translation, in addition to its name and value, in
-/// bytes.
+/// The estimated memory of a metadata entry or of a translation, without its key and value, in bytes.
 const ENTRY_BYTES: usize = 64;
 
 /// The function `call-tool`, with its arguments.
@@ -76,7 +75,7 @@ impl ContractFunction for CallTool {
                     events: Vec::new(),
                     remaining_bytes: stream_bytes_max,
                     bytes_max: stream_bytes_max,
-                    is_exceeded: false,
+                    is_too_large: false,
                     sender: Some(sender),
                 };
                 accessor.with(|mut store| stream.pipe(store.as_context_mut(), collector))?;
@@ -92,19 +91,20 @@ struct EventCollector {
     events: Vec<ToolEvent>,
     remaining_bytes: u64,
     bytes_max: u64,
-    is_exceeded: bool,
+    /// Whether the events exceed `bytes_max`.
+    is_too_large: bool,
     sender: Option<oneshot::Sender<wasmtime::Result<Vec<ToolEvent>>>>,
 }
 
 impl EventCollector {
     fn deliver(&mut self) {
-        let collected = if self.is_exceeded {
+        let collected = if self.is_too_large {
             Err(StreamsTooLarge(self.bytes_max).into())
         } else {
             Ok(std::mem::take(&mut self.events))
         };
         if let Some(sender) = self.sender.take() {
-            // Fails only if the call has ended and needs no events.
+            // Sending fails only if the call has already ended, and then the events are not needed.
             let _ = sender.send(collected);
         }
     }
@@ -130,20 +130,20 @@ impl StreamConsumer<HostState> for EventCollector {
         if count == 0 {
             return Poll::Ready(Ok(StreamResult::Completed));
         }
-        let mut read = Vec::with_capacity(count);
-        source.read(&mut store, &mut read)?;
-        let bytes = read.iter().map(event_bytes).sum::<usize>() as u64;
+        let mut events = Vec::with_capacity(count);
+        source.read(&mut store, &mut events)?;
+        let bytes = events.iter().map(event_bytes).sum::<usize>() as u64;
         match self.remaining_bytes.checked_sub(bytes) {
             Some(remaining) => self.remaining_bytes = remaining,
             None => {
                 self.events = Vec::new();
-                self.is_exceeded = true;
+                self.is_too_large = true;
                 return Poll::Ready(Ok(StreamResult::Dropped));
             }
         }
         // An error ends the result, so no further events are read.
-        let has_ended = read.iter().any(|event| matches!(event, ToolEvent::Error(_)));
-        self.events.append(&mut read);
+        let has_ended = events.iter().any(|event| matches!(event, ToolEvent::Error(_)));
+        self.events.append(&mut events);
         if has_ended {
             return Poll::Ready(Ok(StreamResult::Dropped));
         }
@@ -151,7 +151,7 @@ impl StreamConsumer<HostState> for EventCollector {
     }
 }
 
-/// Returns the memory that an event is assumed to take, in bytes.
+/// Returns the estimated memory of an event, in bytes.
 fn event_bytes(event: &ToolEvent) -> usize {
     EVENT_BYTES
         + match event {

@@ -19,12 +19,12 @@ const DEFAULT_MEDIA_TYPE: &str = "application/octet-stream";
 /// The error kind of ACT for a session that does not exist.
 const SESSION_NOT_FOUND: &str = "std:session-not-found";
 
-/// Converts the events of a call. An error event makes the result a failure, which includes the content before the
-/// error.
+/// Converts the events of a call. An error event makes the result a failed result, which includes the content before
+/// the error.
 ///
 /// # Errors
-/// [`ErrorKind::Tool`] for JSON or CBOR that is invalid or too large. Also the error event, if its kind has a
-/// corresponding [`ErrorKind`] and no content precedes it.
+/// [`ErrorKind::Tool`] for JSON or CBOR that is invalid or too large. An error event is also returned as an error if its
+/// kind has a corresponding [`ErrorKind`] and no content precedes the event.
 pub(crate) fn tool_result(events: Vec<ToolEvent>) -> Result<ToolResult, Error> {
     let mut content = CallContent::default();
     for event in events {
@@ -36,7 +36,7 @@ pub(crate) fn tool_result(events: Vec<ToolEvent>) -> Result<ToolResult, Error> {
     Ok(content.into_result())
 }
 
-/// The content of the events that were converted so far.
+/// The converted content of the events before the current one.
 #[derive(Default)]
 struct CallContent {
     pieces: Vec<Piece>,
@@ -83,8 +83,8 @@ impl CallContent {
         Piece::Text(format!("[{kind}, {}]", ByteCount(data.len() as u64)))
     }
 
-    /// Returns the result of a call without an error event. If the content is one JSON value, that is the value of the
-    /// result. The value is null without content. Any other content becomes text.
+    /// Returns the result of a call without an error event. A single JSON or CBOR value becomes the value of the result.
+    /// Without content, the value is null. Any other content becomes text.
     fn into_result(mut self) -> ToolResult {
         let mut result = match (self.pieces.pop(), self.pieces.is_empty()) {
             (None, _) => ToolResult::value(Value::Null),
@@ -110,7 +110,7 @@ impl CallContent {
     /// corresponding [`ErrorKind`] and there is no content, and otherwise a failed result.
     fn into_failure(mut self, error: ActError) -> Result<ToolResult, Error> {
         let message = printable_reason(&error.message.into_text());
-        let kind = match error.kind.as_str() {
+        let error_kind = match error.kind.as_str() {
             "std:invalid-args" => Some(ErrorKind::InvalidArguments),
             "std:not-found" => Some(ErrorKind::ToolUnavailable),
             "std:capability-denied" => Some(ErrorKind::Denied),
@@ -119,8 +119,8 @@ impl CallContent {
         if error.kind == SESSION_NOT_FOUND && self.pieces.is_empty() {
             return Err(session_required(&message));
         }
-        if let Some(kind) = kind.filter(|_| self.pieces.is_empty()) {
-            return Err(Error::new(kind, Phase::Execute, message));
+        if let Some(error_kind) = error_kind.filter(|_| self.pieces.is_empty()) {
+            return Err(Error::new(error_kind, Phase::Execute, message));
         }
         let kind: String = printable(&error.kind).chars().take(LABEL_CHARS_MAX).collect();
         self.pieces.push(Piece::Text(message.clone()));
@@ -131,15 +131,15 @@ impl CallContent {
     }
 }
 
-/// Creates the error for a tool that needs a session, which no call of this host has.
+/// Creates the error for a tool that needs an ACT session. This host does not support ACT sessions.
 fn session_required(reason: &str) -> Error {
     let message = format!("the tool needs a session of ACT, which this host does not support: {reason}");
     Error::new(ErrorKind::Unsupported, Phase::Execute, message)
         .with_suggestion("use tools that need no session, or run the component in a host of ACT")
 }
 
-/// Parses content of the media type `application/json`. Content is not parsed if its value would take too much memory,
-/// by an estimate from the text.
+/// Parses content of the media type `application/json`. Does not parse content whose value would take more than
+/// [`ARTIFACT_WEIGHT_MAX`] bytes of memory, which [`json_weight`] estimates from the text.
 fn parse_json_content(data: &[u8]) -> Result<Value, Error> {
     if json_weight(data) > ARTIFACT_WEIGHT_MAX {
         let memory_max = ByteCount(ARTIFACT_WEIGHT_MAX as u64);

@@ -1,4 +1,4 @@
-//! Listing the tools of a component.
+//! The function `list-tools`, and the conversion of the tools in its response.
 
 use wasmtime::Store;
 use wasmtime::component::Func;
@@ -10,11 +10,11 @@ use crate::values::dynamic_export::ListedTool;
 use serde_json::Value;
 use toolwit_core::EffectClass;
 
-/// The metadata key of a tool that changes nothing.
+/// The metadata key that marks a tool that changes nothing.
 const READ_ONLY: &str = "std:read-only";
-/// The metadata key of a tool that has no further effect if it is called again.
+/// The metadata key that marks a tool that has no further effect if it is called again with the same arguments.
 const IDEMPOTENT: &str = "std:idempotent";
-/// The metadata key of a tool that can delete or overwrite data.
+/// The metadata key that marks a tool that can delete or overwrite data.
 const DESTRUCTIVE: &str = "std:destructive";
 /// The metadata keys of texts about when to use a tool, and when not to use it.
 const HINT_KEYS: [&str; 2] = ["std:usage-hints", "std:anti-usage-hints"];
@@ -67,7 +67,7 @@ fn listed_tool(definition: ToolDefinition) -> ListedTool {
     }
 }
 
-/// Returns the effect class that the metadata claims, or `None` without a claim. If it claims several, [`DESTRUCTIVE`]
+/// Returns the effect class that the metadata claims, or `None` without a claim. If several keys are set, [`DESTRUCTIVE`]
 /// takes precedence over [`READ_ONLY`], which takes precedence over [`IDEMPOTENT`].
 fn claimed_effect(metadata: &Metadata) -> Option<EffectClass> {
     let is_set = |key: &str| metadata_value(metadata, key) == Some(Value::Bool(true));
@@ -82,13 +82,13 @@ fn claimed_effect(metadata: &Metadata) -> Option<EffectClass> {
     }
 }
 
-/// Returns a decoded value of the metadata, or `None` if it is missing or not valid CBOR.
+/// Returns the decoded value of a metadata key, or `None` if the key is missing or its value cannot be decoded.
 fn metadata_value(metadata: &Metadata, key: &str) -> Option<Value> {
     let (_, encoded) = metadata.iter().find(|(name, _)| name == key)?;
     cbor::decode(encoded).ok()
 }
 
-/// Returns a text of the metadata. The value is a string or a map of translations. From a map, returns the text with
+/// Returns the text of a metadata value, which is a string or a map of translations. From a map, returns the text with
 /// the key `en`, or else the first text. Returns `None` for any other value.
 fn localized_text(value: Value) -> Option<String> {
     match value {

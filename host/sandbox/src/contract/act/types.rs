@@ -62,7 +62,7 @@ pub(crate) struct ToolDefinition {
     pub(super) metadata: Metadata,
 }
 
-/// A piece of a result.
+/// A piece of the content of a result.
 #[derive(ComponentType, Lift)]
 #[component(record)]
 pub(crate) struct ContentPart {
@@ -72,7 +72,7 @@ pub(crate) struct ContentPart {
     pub(super) metadata: Metadata,
 }
 
-/// A piece of a result, or the error that ends it.
+/// A piece of the content of a result, or the error that ends the result.
 #[derive(ComponentType, Lift)]
 #[component(variant)]
 pub(crate) enum ToolEvent {
@@ -82,7 +82,7 @@ pub(crate) enum ToolEvent {
     Error(ActError),
 }
 
-/// A result: all events at once, or as they occur.
+/// The result of `call-tool`: a list of all events, or a stream of them.
 #[derive(ComponentType, Lift)]
 #[component(variant)]
 pub(super) enum ToolResult {

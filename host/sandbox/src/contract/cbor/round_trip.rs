@@ -5,14 +5,14 @@ use toolwit_core::limits::ARGUMENT_PARTS_MAX;
 
 use super::{CborError, DEPTH_MAX, decode, encode};
 
-/// Checks that `decode` refuses the data or returns a value within the limits. Checks also that encoding and decoding
-/// such a value again returns the same value.
+/// Checks that `decode` refuses the data or returns a value within the limits. Also checks that such a value remains the
+/// same if it is encoded and decoded again.
 ///
 /// # Panics
 /// If a check fails, which means that the conversion has a bug.
 pub(crate) fn check_round_trip(data: &[u8]) {
     let Ok(value) = decode(data) else { return };
-    let (depth, parts) = (depth(&value), parts(&value));
+    let (depth, parts) = (nesting_depth(&value), count_parts(&value));
     assert!(depth <= DEPTH_MAX, "{depth} levels: {value}");
     // Each part takes at least one byte of CBOR, so a value has at most as many parts as the data has bytes.
     assert!(parts <= ARGUMENT_PARTS_MAX.min(data.len()), "{parts} parts: {value}");
@@ -28,20 +28,20 @@ pub(crate) fn check_round_trip(data: &[u8]) {
 }
 
 /// Returns the depth of the deepest value inside a value. The outermost value has depth 0.
-fn depth(value: &Value) -> usize {
+fn nesting_depth(value: &Value) -> usize {
     let inner = match value {
-        Value::Array(items) => items.iter().map(depth).max(),
-        Value::Object(fields) => fields.values().map(depth).max(),
+        Value::Array(items) => items.iter().map(nesting_depth).max(),
+        Value::Object(fields) => fields.values().map(nesting_depth).max(),
         _ => return 0,
     };
     inner.map_or(0, |depth| depth + 1)
 }
 
 /// Returns the number of items and keys of a value.
-fn parts(value: &Value) -> usize {
+fn count_parts(value: &Value) -> usize {
     match value {
-        Value::Array(items) => 1 + items.iter().map(parts).sum::<usize>(),
-        Value::Object(fields) => 1 + fields.values().map(|field| 1 + parts(field)).sum::<usize>(),
+        Value::Array(items) => 1 + items.iter().map(count_parts).sum::<usize>(),
+        Value::Object(fields) => 1 + fields.values().map(|field| 1 + count_parts(field)).sum::<usize>(),
         _ => 1,
     }
 }

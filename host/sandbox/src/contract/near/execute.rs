@@ -15,7 +15,7 @@ use toolwit_core::Arguments;
 struct Request {
     /// The arguments, as JSON.
     params: String,
-    /// The state of a job of IronClaw. This host has no jobs.
+    /// The context of a job of IronClaw. Always `None`, because this host has no jobs.
     context: Option<String>,
 }
 
@@ -46,20 +46,20 @@ enum OutcomeResponse {
     Failure(GuestFailure),
 }
 
-/// `execute` of the versions before 0.4, whose response has the optional fields `output` and `error`.
-pub(crate) struct ExecuteFields {
+/// The function `execute` of the versions before 0.4, whose response has the optional fields `output` and `error`.
+pub(crate) struct ExecuteReturningFields {
     index: usize,
     request: Request,
 }
 
-impl ExecuteFields {
+impl ExecuteReturningFields {
     pub(crate) fn new(index: usize, arguments: &Arguments) -> Self {
         let request = Request::new(arguments);
         Self { index, request }
     }
 }
 
-impl ContractFunction for ExecuteFields {
+impl ContractFunction for ExecuteReturningFields {
     type Output = NearOutcome;
 
     fn index(&self) -> usize {
@@ -71,26 +71,26 @@ impl ContractFunction for ExecuteFields {
         let (response,) = execute.call_async(store, (self.request,)).await?;
         // A response with an error is a failure, even if it has an output.
         Ok(match response.error {
-            Some(message) => NearOutcome::Failure(GuestFailure::of_text(message)),
+            Some(message) => NearOutcome::Failure(GuestFailure::from_message(message)),
             None => NearOutcome::Success(response.output),
         })
     }
 }
 
-/// `execute` of version 0.4, whose response is a success or a failure.
-pub(crate) struct ExecuteOutcome {
+/// The function `execute` of version 0.4, whose response is a success or a failure.
+pub(crate) struct ExecuteReturningOutcome {
     index: usize,
     request: Request,
 }
 
-impl ExecuteOutcome {
+impl ExecuteReturningOutcome {
     pub(crate) fn new(index: usize, arguments: &Arguments) -> Self {
         let request = Request::new(arguments);
         Self { index, request }
     }
 }
 
-impl ContractFunction for ExecuteOutcome {
+impl ContractFunction for ExecuteReturningOutcome {
     type Output = NearOutcome;
 
     fn index(&self) -> usize {

@@ -4,6 +4,6 @@ mod execute;
 mod outcome;
 mod schema;
 
-pub(crate) use execute::{ExecuteFields, ExecuteOutcome};
+pub(crate) use execute::{ExecuteReturningFields, ExecuteReturningOutcome};
 pub(crate) use outcome::tool_result;
 pub(crate) use schema::{TextFunction, with_object_type};

@@ -20,7 +20,7 @@ pub(crate) enum NearOutcome {
 #[component(record)]
 pub(crate) struct GuestFailure {
     kind: FailureKind,
-    /// The identifier of the error in the service that the tool uses.
+    /// The error code of the service that the tool uses.
     code: Option<String>,
     message: Option<String>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct GuestFailure {
 #[repr(u8)]
 #[allow(
     dead_code,
-    reason = "a guest constructs the variants: they are lifted from their numbers"
+    reason = "wasmtime constructs the variants when it lifts the value of a guest"
 )]
 pub(crate) enum FailureKind {
     #[component(name = "auth-required")]
@@ -65,8 +65,8 @@ impl FailureKind {
 }
 
 impl GuestFailure {
-    /// Creates a failure from the error of a version before 0.4, which has no kind.
-    pub(super) fn of_text(message: String) -> Self {
+    /// Creates a failure from an error message of the versions before 0.4, which have no kinds.
+    pub(super) fn from_message(message: String) -> Self {
         Self {
             kind: FailureKind::OperationFailed,
             code: None,
@@ -79,7 +79,7 @@ impl GuestFailure {
 ///
 /// # Errors
 /// [`ErrorKind::InvalidArguments`] for the kind `input`, and [`ErrorKind::Denied`] for `network-denied`. Every other
-/// failure is a result.
+/// failure becomes a failed result.
 pub(crate) fn tool_result(outcome: NearOutcome) -> Result<ToolResult, Error> {
     match outcome {
         NearOutcome::Success(None) => Ok(ToolResult::value(Value::Null)),
@@ -88,7 +88,7 @@ pub(crate) fn tool_result(outcome: NearOutcome) -> Result<ToolResult, Error> {
     }
 }
 
-/// Converts an output to the value of its JSON, or to a text if it is not JSON, as in IronClaw. JSON that would take
+/// Converts an output to the value of its JSON, or to a text if it is not JSON, as IronClaw does. JSON that would take
 /// more than [`ARTIFACT_WEIGHT_MAX`] bytes of memory also becomes a text.
 fn convert_output(output: String) -> ToolResult {
     let parsed = (json_weight(output.as_bytes()) <= ARTIFACT_WEIGHT_MAX).then(|| parse_json(&output).ok());

@@ -9,9 +9,9 @@ use crate::link::host::host_state::HostState;
 use toolwit_core::limits::SCHEMA_BYTES_MAX;
 use toolwit_core::text::parse_json;
 
-/// Adds `"type": "object"` to a schema without a type. A tool of IronClaw always takes an object, and a schema that was
-/// generated from alternatives omits the type. Returns every other text unchanged. Discovery validates all schemas
-/// later.
+/// Adds `"type": "object"` to a JSON object without a type. A tool of IronClaw always takes an object, but a schema that
+/// was generated from alternatives omits the type. Returns any other text, and a text of more than [`SCHEMA_BYTES_MAX`]
+/// bytes, unchanged. Discovery validates all schemas later.
 pub(crate) fn with_object_type(text: String) -> String {
     if text.len() > SCHEMA_BYTES_MAX {
         return text;
@@ -48,7 +48,7 @@ mod tests {
     use super::with_object_type;
 
     #[test]
-    fn only_a_missing_type_is_added() {
+    fn a_type_is_added_only_if_it_is_missing() {
         let added = with_object_type(r#"{"oneOf":[{"required":["a"]}]}"#.to_owned());
         assert_eq!(added, r#"{"oneOf":[{"required":["a"]}],"type":"object"}"#);
         for text in [

@@ -17,7 +17,7 @@ use toolwit_core::text::printable;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase, ToolResult};
 
 /// The maximum number of recorded allowed accesses per call, because a guest can make any number of accesses.
-const ACCESSES_MAX: usize = 64;
+const ALLOWED_ACCESSES_MAX: usize = 64;
 
 /// The authority of one call, shared by the host functions of its instance.
 #[derive(Clone)]
@@ -46,11 +46,11 @@ pub(crate) struct CallAuthority {
     pub(crate) variables: Vec<(String, Zeroizing<String>)>,
     pub(crate) redactor: Redactor,
     pub(crate) keyvalue: Arc<dyn KeyValueStore>,
-    /// The denied accesses; `None` if there are none, as in most calls.
+    /// The denied accesses; `None` if no access was denied, as in most calls.
     denials: Mutex<Option<Box<DenialLog>>>,
     /// The allowed accesses, as text for the trace.
     allowed_accesses: Mutex<BTreeSet<String>>,
-    /// Whether another plugin makes the call and lacks some of this plugin's rights.
+    /// Whether another plugin makes the call and lacks some of this plugin's rights. `rights` then omits those rights.
     is_narrowed: bool,
 }
 
@@ -84,7 +84,7 @@ impl CallAuthority {
         self
     }
 
-    /// Refuses a call by another plugin that lacks some of this plugin's rights. Use it before a call in a session
+    /// Refuses a call by another plugin that lacks some of this plugin's rights. Use this check before a call in a session
     /// instance, which has all rights of its plugin, and before other calls that must not run with fewer rights.
     ///
     /// # Errors
@@ -109,8 +109,8 @@ impl CallAuthority {
             .with_denied(vec![denied]))
     }
 
-    /// Decides on an access, and records it. Returns the number of the rule that allows the access, or `None` if the
-    /// access needs no grant.
+    /// Decides on an access, and records it. Returns the number of the rule that allows the access, counted from 1, or
+    /// `None` if the access needs no grant.
     ///
     /// # Errors
     /// The denial, which is recorded for the operator.
@@ -126,7 +126,7 @@ impl CallAuthority {
     /// Records an allowed access for the trace.
     pub(crate) fn record_access(&self, request: &AccessRequest<'_>) {
         let mut accesses = self.allowed_accesses.lock().unwrap_or_else(PoisonError::into_inner);
-        if accesses.len() < ACCESSES_MAX {
+        if accesses.len() < ALLOWED_ACCESSES_MAX {
             accesses.insert(printable(&self.redactor.redact_text(&request.to_argument())).to_string());
         }
     }
@@ -154,8 +154,8 @@ impl CallAuthority {
         self.with_denials(|denials| denials.record_request(&self.plugin, request, denial, &self.redactor));
     }
 
-    /// Records a denied access without a missing grant, such as an access beyond a limit. The denial counts as reported
-    /// to the guest, so it becomes the error of a call that then fails.
+    /// Records a denied access that no grant would allow, such as an access that exceeds a limit. The denial counts as
+    /// reported to the guest, so it can become the error of a call that fails afterwards.
     pub(crate) fn record_refusal(&self, access: String, reason: String, suggestion: String) {
         let denied = DeniedAccess {
             plugin: self.plugin.to_string(),
@@ -177,6 +177,7 @@ impl CallAuthority {
             // Called only because it records the denial.
             let _ = self.require_access(&AccessRequest::Variable(name));
         }
+        // An empty name matches no rule, so this request returns the denial of an unknown variable.
         if effective.missing.variables.is_empty()
             && let Err(denial) = effective.require(&AccessRequest::Variable(""))
         {
@@ -248,24 +249,24 @@ impl CallAuthority {
             ))
     }
 
-    /// Finishes the outcome of a call: redacts secrets and adds the denied accesses, and to a result also the allowed
-    /// ones. Call this method once, because it removes the recorded accesses.
+    /// Redacts the secrets in the outcome of a call, and adds the denied accesses. Also adds the allowed accesses if the
+    /// outcome is a result. Call this method once, because it removes the recorded accesses.
     pub(crate) fn redact_and_report(&self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let redacted = self.redact(outcome);
         let denials = self.lock_denials().take();
-        let mut concluded = match denials {
+        let mut outcome = match denials {
             Some(denials) => denials.conclude(redacted),
             None => redacted,
         };
-        if let Ok(result) = &mut concluded {
+        if let Ok(result) = &mut outcome {
             let mut accesses = self.allowed_accesses.lock().unwrap_or_else(PoisonError::into_inner);
             result.accesses.extend(std::mem::take(&mut *accesses));
         }
-        concluded
+        outcome
     }
 
     fn redact(&self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
-        if self.redactor.is_idle() {
+        if self.redactor.is_empty() {
             return outcome;
         }
         match outcome {
@@ -279,20 +280,20 @@ impl CallAuthority {
     }
 
     fn redact_result(&self, mut result: ToolResult) -> ToolResult {
-        let clean = |text: &str| self.redactor.redact_text(text).into_owned();
-        result.for_llm = clean(&result.for_llm);
-        result.for_user = result.for_user.as_deref().map(clean);
-        result.log = result.log.as_deref().map(|log| clean(log).into());
+        let redact = |text: &str| self.redactor.redact_text(text).into_owned();
+        result.for_llm = redact(&result.for_llm);
+        result.for_user = result.for_user.as_deref().map(redact);
+        result.log = result.log.as_deref().map(|log| redact(log).into());
         if let Some(value) = &mut result.value {
             self.redactor.redact_value(value);
         }
         for artifact in &mut result.artifacts {
-            artifact.kind = clean(&artifact.kind);
+            artifact.kind = redact(&artifact.kind);
             self.redactor.redact_value(&mut artifact.value);
         }
         if let Some(follow_up) = &mut result.follow_up {
-            follow_up.tool = clean(&follow_up.tool);
-            follow_up.arguments = clean(&follow_up.arguments);
+            follow_up.tool = redact(&follow_up.tool);
+            follow_up.arguments = redact(&follow_up.arguments);
         }
         result
     }

@@ -13,12 +13,13 @@ use super::file_stamp::FileStamp;
 use super::ledger::{Admissions, GrantUse, Ledger};
 use super::loaded_grants::{LoadedGrants, RightsDecision};
 use super::rights::{AuthorityRequest, OpenedRights};
-use crate::grants::file::read_grants_file;
 use crate::grants::{Grant, GrantRules, Grants, GrantsError, NoGrantReason};
+use toolwit_core::file::read_file;
+use toolwit_core::limits::GRANTS_BYTES_MAX;
 use toolwit_core::{DeniedAccess, Error, ErrorKind, Phase};
 
 /// The time limit for recording the use of a grant. Only a process that is suspended or hangs holds the lock of the
-/// grants for longer.
+/// grants file for longer.
 const RECORD_WALL_MAX: Duration = Duration::from_secs(10);
 
 /// The current grants: those of the application, and those of the file.
@@ -46,7 +47,7 @@ struct GrantsState {
     /// The reason why the file currently grants nothing.
     load_error: Option<Error>,
     /// The names and digests of the plugins whose lost rules have been reported.
-    announced: HashSet<(String, String)>,
+    reported_losses: HashSet<(String, String)>,
 }
 
 impl CurrentGrants {
@@ -66,7 +67,7 @@ impl CurrentGrants {
             stamp: None,
             loaded: None,
             load_error: None,
-            announced: HashSet::new(),
+            reported_losses: HashSet::new(),
         };
         let ledger = file.as_deref().map(Ledger::of).unwrap_or_default();
         let current = Self {
@@ -76,14 +77,14 @@ impl CurrentGrants {
             application_grants,
             state: Mutex::new(state),
         };
-        current.refresh(&mut current.lock_directory_opener());
-        let load_error = current.lock().load_error.take();
+        current.load(&mut current.lock_directory_opener());
+        let load_error = current.lock_state().load_error.take();
         load_error.map_or(Ok(current), Err)
     }
 
     /// Lists the plugin that each grant names. A plugin with several grants occurs several times.
     pub(crate) fn granted_plugins(&self) -> Vec<String> {
-        let state = self.lock();
+        let state = self.lock_state();
         let grants = state.loaded.iter().flat_map(LoadedGrants::grants);
         grants.map(|grant| grant.plugin.clone()).collect()
     }
@@ -91,7 +92,7 @@ impl CurrentGrants {
     /// Returns whether the file has changed, or a granted directory was removed or created, since the grants were
     /// loaded. Compares metadata only, which is cheap enough for every call.
     pub(crate) fn is_stale(&self) -> bool {
-        let state = self.lock();
+        let state = self.lock_state();
         let file_changed = self
             .file
             .as_ref()
@@ -105,8 +106,8 @@ impl CurrentGrants {
         let mut directory_opener = self.lock_directory_opener();
         // Another thread may have read the file meanwhile.
         if self.is_stale() {
-            self.refresh(&mut directory_opener);
-            let load_error = self.lock().load_error.clone();
+            self.load(&mut directory_opener);
+            let load_error = self.lock_state().load_error.clone();
             if let (Some(error), Some(file)) = (load_error, &self.file) {
                 tracing::error!(file = %file.display(), %error, "the grants no longer apply");
             }
@@ -116,7 +117,7 @@ impl CurrentGrants {
     /// Returns whether all grants that gave these rights are still among the current grants, used up or not. Does not
     /// read the file.
     pub(crate) fn still_contain_grants_of(&self, rights: &OpenedRights) -> bool {
-        let state = self.lock();
+        let state = self.lock_state();
         let loaded = state.loaded.as_ref().filter(|_| state.load_error.is_none());
         rights.grant_identities.is_empty() || loaded.is_some_and(|loaded| loaded.contain_grants_of(rights))
     }
@@ -126,22 +127,22 @@ impl CurrentGrants {
     /// # Errors
     /// [`ErrorKind::Configuration`] for the first directory that cannot be granted. The message contains its path.
     pub(crate) fn check(&self, rules: &GrantRules) -> Result<(), Error> {
-        let grants = self.lock().loaded.as_ref().map(|loaded| loaded.grants().to_vec());
+        let grants = self.lock_state().loaded.as_ref().map(|loaded| loaded.grants().to_vec());
         self.lock_directory_opener().check(rules, &grants.unwrap_or_default())
     }
 
-    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up grants for one call, so pass it exactly once per
-    /// call.
+    /// Computes the rights of a plugin. [`GrantUse::Call`] uses up grants that are valid for one call, so pass it
+    /// exactly once per call.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] for a plugin that had a grant, while the file is unreadable or invalid.
     pub(crate) async fn rights(&self, request: AuthorityRequest<'_>, grant_use: GrantUse) -> Result<CallRights, Error> {
-        let undecided = match self.decide_rights(request, grant_use, None)? {
+        let undecided_grants = match self.decide_rights(request, grant_use, None)? {
             CallRightsDecision::Decided(rights) => return Ok(rights),
             CallRightsDecision::Undecided(grants) => grants,
         };
         // Boxed, because this future is rarely needed and would enlarge the future of every call.
-        let admissions = Box::pin(self.admit(undecided, request.conversation, grant_use)).await;
+        let admissions = Box::pin(self.admit(undecided_grants, request.conversation, grant_use)).await;
         Ok(match self.decide_rights(request, grant_use, Some(&admissions))? {
             CallRightsDecision::Decided(rights) => rights,
             CallRightsDecision::Undecided(_) => {
@@ -154,11 +155,11 @@ impl CurrentGrants {
     /// for blocking work. If the decision takes longer than [`RECORD_WALL_MAX`], none of the grants applies.
     async fn admit(&self, grants: Vec<Grant>, conversation: ConversationNumber, grant_use: GrantUse) -> Admissions {
         let ledger = self.ledger.clone();
-        let deciding = async move {
+        let decision = async move {
             let mut ledger = ledger.lock_owned().await;
             tokio::task::spawn_blocking(move || ledger.admit(&grants, conversation, grant_use)).await
         };
-        match tokio::time::timeout(RECORD_WALL_MAX, deciding).await {
+        match tokio::time::timeout(RECORD_WALL_MAX, decision).await {
             Ok(Ok(admissions)) => admissions,
             Ok(Err(error)) => {
                 tracing::error!(%error, "recording the use of grants failed unexpectedly");
@@ -166,7 +167,7 @@ impl CurrentGrants {
             }
             Err(_) => {
                 tracing::error!(
-                    "a grant does not apply: its use was not recorded in time, perhaps because another process locks the grants"
+                    "a grant does not apply: its use was not recorded in time, perhaps because another process locks the grants file"
                 );
                 Admissions::default()
             }
@@ -181,11 +182,11 @@ impl CurrentGrants {
         grant_use: GrantUse,
         admissions: Option<&Admissions>,
     ) -> Result<CallRightsDecision, Error> {
-        let mut state = self.lock();
+        let mut state = self.lock_state();
         let GrantsState {
             loaded,
             load_error,
-            announced,
+            reported_losses,
             ..
         } = &mut *state;
         if let Some(error) = load_error {
@@ -219,13 +220,13 @@ impl CurrentGrants {
             RightsDecision::Undecided(grants) => return Ok(CallRightsDecision::Undecided(grants)),
         };
         let lost_rules = match grant_use {
-            GrantUse::Call => loaded.newly_lost_rules(request, &rights, announced),
+            GrantUse::Call => loaded.newly_lost_rules(request, &rights, reported_losses),
             GrantUse::Preview => Vec::new(),
         };
         Ok(CallRightsDecision::Decided(CallRights { rights, lost_rules }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, GrantsState> {
+    fn lock_state(&self) -> MutexGuard<'_, GrantsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -235,11 +236,11 @@ impl CurrentGrants {
 
     /// Loads the grants of the application and of the file. If the file has become unreadable or invalid, the last
     /// valid grants stay in memory, to identify the plugins that had a grant.
-    fn refresh(&self, directory_opener: &mut DirectoryOpener) {
+    fn load(&self, directory_opener: &mut DirectoryOpener) {
         let Some(file) = &self.file else {
             if !self.application_grants.is_empty() {
                 let loaded = LoadedGrants::open(self.application_grants.clone(), directory_opener);
-                self.lock().loaded = Some(loaded);
+                self.lock_state().loaded = Some(loaded);
             }
             return;
         };
@@ -250,7 +251,7 @@ impl CurrentGrants {
             let grants = self.application_grants.iter().cloned().chain(file_grants).collect();
             LoadedGrants::open(grants, directory_opener)
         });
-        let mut state = self.lock();
+        let mut state = self.lock_state();
         state.stamp = Some(stamp);
         match outcome {
             Ok(loaded) => {
@@ -265,7 +266,7 @@ impl CurrentGrants {
 }
 
 fn read_grants(file: &Path) -> Result<Vec<Grant>, Error> {
-    let bytes = read_grants_file(file).map_err(|error| unreadable(file, &error))?;
+    let bytes = read_file(file, GRANTS_BYTES_MAX).map_err(|error| unreadable(file, &error))?;
     let grants = Grants::parse(&bytes).map_err(|error| invalid(file, &error))?;
     Ok(grants.grants)
 }
@@ -273,7 +274,8 @@ fn read_grants(file: &Path) -> Result<Vec<Grant>, Error> {
 /// The rights of a plugin in a call, and the rules that the plugin has lost.
 pub(crate) struct CallRights {
     pub(crate) rights: Arc<OpenedRights>,
-    /// The rules that the plugin lost because its component changed; empty except in the first call since then.
+    /// The rules that the plugin lost because its component changed; empty except in the first call after
+    /// the change.
     pub(crate) lost_rules: Vec<String>,
 }
 
@@ -382,7 +384,7 @@ mod tests {
         assert!(futures::poll!(&mut waiting).is_pending());
         tokio::time::advance(RECORD_WALL_MAX).await;
         assert!(!waiting.await);
-        // Lets the thread that waits for the lock end.
+        // The thread that waits for the lock can now end.
         drop(lock);
     }
 }

@@ -7,22 +7,23 @@ use crate::grants::redact::Redactor;
 use crate::grants::{AccessMode, AccessRequest, Denial};
 
 /// The maximum number of recorded denied accesses per call, because a guest can attempt any number of accesses.
-const ACCESSES_MAX: usize = 16;
+const DENIED_ACCESSES_MAX: usize = 16;
 
-/// The maximum length of a recorded text, in characters. A guest chooses paths and keys.
+/// The maximum length of a recorded text, in characters, because a guest chooses paths and keys.
 const TEXT_CHARS_MAX: usize = 300;
 
 /// The description of the denied access of a guest that reads its environment and finds no variable. The host does not
-/// learn which variable the guest looked for, and the runtimes of some languages always read the environment. So the
-/// access may explain a failed call, and is irrelevant to a successful one.
+/// learn which variable the guest looked for, and the runtimes of some languages always read the environment. So this
+/// access is listed only if the guest returned an error, which the access may explain.
 const ENVIRONMENT_READ: &str = "read environment variables";
 
 /// The accesses that the host denied during one call and its nested calls.
 #[derive(Debug, Default)]
 pub(super) struct DenialLog {
     accesses: Vec<DeniedAccess>,
-    /// The first denied access of which the guest was informed. It becomes the error of a call that fails or traps.
-    reported: Option<DeniedAccess>,
+    /// The first denied access of which the guest was informed. It becomes the error of a call if the guest then returns
+    /// an error or traps.
+    first_reported: Option<DeniedAccess>,
     /// The denied reads that a Python interpreter may have made. They are not in `accesses`.
     source_search: SourceSearch,
 }
@@ -38,7 +39,7 @@ struct SourceSearch {
 }
 
 impl SourceSearch {
-    /// The directories that the interpreter of every such component searches.
+    /// The directories that the Python interpreter of every such component searches.
     const DIRECTORIES: [&str; 2] = ["/python", "/bundled"];
 
     /// Returns whether a request may belong to the search. Also records whether it reads one of [`Self::DIRECTORIES`].
@@ -49,13 +50,14 @@ impl SourceSearch {
         for (directory, is_searched) in Self::DIRECTORIES.iter().zip(&mut self.is_searched) {
             *is_searched |= path == directory;
         }
+        // The interpreter may also search `/world` and directories whose name is a number.
         let top_directory = path.split('/').nth(1).unwrap_or_default();
         matches!(top_directory, "python" | "bundled" | "world")
             || !top_directory.is_empty() && top_directory.bytes().all(|byte| byte.is_ascii_digit())
     }
 
-    /// Returns no reads if the guest tried to read all of [`Self::DIRECTORIES`], because an interpreter then made the
-    /// reads. Otherwise returns all reads, which are ordinary denied accesses.
+    /// Returns the recorded reads, as ordinary denied accesses. Returns no reads if the guest tried to read all of
+    /// [`Self::DIRECTORIES`], because a Python interpreter then made the recorded reads.
     fn into_ordinary_reads(self) -> Vec<DeniedAccess> {
         if self.is_searched == [true; 2] {
             Vec::new()
@@ -75,7 +77,7 @@ pub(crate) enum DenialNotice {
 }
 
 impl DenialNotice {
-    /// Returns how the host answers a request that it denies.
+    /// Returns whether the guest is informed if the host denies this request.
     pub(super) fn of(request: &AccessRequest<'_>) -> Self {
         match request {
             AccessRequest::Http(_) | AccessRequest::Tool(_) | AccessRequest::Blackboard(_) => Self::Reported,
@@ -97,7 +99,7 @@ impl DenialLog {
         let denied = denied_access(plugin, request, denial);
         if may_be_search {
             // Stored separately, so that a traceback does not use up the limit of recorded accesses.
-            add(&mut self.source_search.reads, clean(denied, redactor));
+            add(&mut self.source_search.reads, sanitize(denied, redactor));
         } else {
             self.record(denied, DenialNotice::of(request), redactor);
         }
@@ -106,17 +108,17 @@ impl DenialLog {
     /// Records a denied access unless it is a duplicate or there are too many. Secrets and control characters are
     /// removed from its texts.
     pub(super) fn record(&mut self, denied: DeniedAccess, notice: DenialNotice, redactor: &Redactor) {
-        let denied = clean(denied, redactor);
-        if notice == DenialNotice::Reported && self.reported.is_none() {
-            self.reported = Some(denied.clone());
+        let denied = sanitize(denied, redactor);
+        if notice == DenialNotice::Reported && self.first_reported.is_none() {
+            self.first_reported = Some(denied.clone());
         }
         add(&mut self.accesses, denied);
     }
 
     /// Adds denied accesses whose texts have been redacted, such as those of a nested call.
     pub(super) fn extend(&mut self, redacted: Vec<DeniedAccess>) {
-        let room = ACCESSES_MAX.saturating_sub(self.accesses.len());
-        self.accesses.extend(redacted.into_iter().take(room));
+        let remaining_count = DENIED_ACCESSES_MAX.saturating_sub(self.accesses.len());
+        self.accesses.extend(redacted.into_iter().take(remaining_count));
     }
 
     /// Adds the accesses to the outcome of the call. If a denial was reported to the guest, and the guest then returned
@@ -124,7 +126,7 @@ impl DenialLog {
     pub(super) fn conclude(mut self, outcome: Result<ToolResult, Error>) -> Result<ToolResult, Error> {
         let ordinary_reads = std::mem::take(&mut self.source_search).into_ordinary_reads();
         self.extend(ordinary_reads);
-        match (outcome, self.reported.take()) {
+        match (outcome, self.first_reported.take()) {
             (Ok(result), Some(reported)) if result.is_error() => {
                 let error = self.into_error(reported, None).with_log(result.log);
                 Err(match result.value {
@@ -161,7 +163,8 @@ impl DenialLog {
     fn into_error(mut self, reported: DeniedAccess, cause: Option<Error>) -> Error {
         let message = format!("it may not {}: {}", reported.access, reported.reason);
         let mut error = Error::new(ErrorKind::Denied, Phase::Execute, message);
-        // The model reads the error, so only the list for the operator suggests a grant.
+        // The model reads the error, but only an operator can add a missing grant. So only the list for the operator
+        // suggests the grant.
         if reported.missing_grant.is_none() {
             error = error.with_suggestion(&*reported.suggestion);
         }
@@ -233,11 +236,11 @@ pub(super) fn missing_grant(plugin: &str, key: &str, value: &str) -> MissingGran
     }
 }
 
-/// Adds and logs a denied access, unless it is a duplicate or there are too many. Without these conditions, a guest
-/// could write a line of the log with each access.
+/// Adds and logs a denied access, unless it is a duplicate or there are too many. Otherwise, a guest could flood the log
+/// of the host.
 fn add(accesses: &mut Vec<DeniedAccess>, denied: DeniedAccess) {
     let is_duplicate = |earlier: &DeniedAccess| earlier.access == denied.access && earlier.plugin == denied.plugin;
-    if accesses.len() >= ACCESSES_MAX || accesses.iter().any(is_duplicate) {
+    if accesses.len() >= DENIED_ACCESSES_MAX || accesses.iter().any(is_duplicate) {
         return;
     }
     tracing::info!(
@@ -250,7 +253,7 @@ fn add(accesses: &mut Vec<DeniedAccess>, denied: DeniedAccess) {
 }
 
 /// Removes secrets and control characters from the texts of a denied access, and shortens the texts.
-fn clean(mut denied: DeniedAccess, redactor: &Redactor) -> DeniedAccess {
+fn sanitize(mut denied: DeniedAccess, redactor: &Redactor) -> DeniedAccess {
     let DeniedAccess {
         access,
         reason,
@@ -276,7 +279,7 @@ mod tests {
     use crate::inspect::declared_capabilities::Capability;
 
     #[test]
-    fn a_read_of_an_empty_environment_is_listed_only_for_a_failed_call() {
+    fn a_read_of_an_empty_environment_is_listed_only_if_the_guest_returned_an_error() {
         let log = || {
             let mut log = DenialLog::default();
             let denied = denied_environment("notes", &Denial::NoRule(Capability::Env));
@@ -315,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_traceback_of_python_hides_no_other_access() {
+    fn a_python_traceback_hides_only_its_own_reads() {
         let listed_accesses = |paths: &[&str]| {
             let mut log = DenialLog::default();
             for path in paths {
@@ -328,13 +331,13 @@ mod tests {
         };
         let mut traceback = vec!["/python", "/world", "/0", "/bundled", "/0/app.py", "/world/app.py"];
         assert!(listed_accesses(&traceback).is_empty());
-        let many: Vec<_> = (0..2 * ACCESSES_MAX)
+        let library_reads: Vec<_> = (0..2 * DENIED_ACCESSES_MAX)
             .map(|index| format!("/python/lib/{index}/app.py"))
             .collect();
-        traceback.extend(many.iter().map(String::as_str));
+        traceback.extend(library_reads.iter().map(String::as_str));
         traceback.push("/notes/today.txt");
         assert_eq!(listed_accesses(&traceback), ["read `/notes/today.txt`"]);
-        // A plugin that does not read both `/python` and `/bundled` prints no traceback.
+        // The reads are ordinary if the guest did not read both `/python` and `/bundled`.
         assert_eq!(
             listed_accesses(&["/world/a.txt", "/0"]),
             ["read `/world/a.txt`", "read `/0`"]

@@ -26,7 +26,7 @@ pub(super) struct RefusedDirectory {
     pub(super) rule: UnenforceableRule,
     /// The path of a directory that does not exist, and may be created later. `None` if the directory is refused for
     /// another reason.
-    missing: Option<PathBuf>,
+    missing_path: Option<PathBuf>,
 }
 
 impl OpenedRule {
@@ -35,15 +35,16 @@ impl OpenedRule {
     pub(super) fn is_outdated(&self) -> bool {
         match &self.directory {
             Ok(directory) => directory.is_removed(),
-            Err(refused) => refused.missing.as_deref().is_some_and(Path::exists),
+            Err(refused) => refused.missing_path.as_deref().is_some_and(Path::exists),
         }
     }
 }
 
-/// Opens the directories of grants. Compares them with the record of the directories that were opened earlier.
+/// Opens the directories of grants. Compares them with the directories that were opened earlier, to notice replacements.
 pub(super) struct DirectoryOpener {
     /// The area that can be granted, without the writable directories, which depend on the grants.
     area: GrantableArea,
+    /// The record of the directories that were opened earlier.
     record: DirectoryRecord,
     /// The files that guests have open in granted directories.
     files: Arc<OpenFiles>,
@@ -83,12 +84,12 @@ impl DirectoryOpener {
         Ok(())
     }
 
-    /// Opens the directories of all grants, in the order of the rules of each grant, and records them. Reads and writes
-    /// the disk.
+    /// Opens the directories of all grants, and records them. Returns a list for each grant, in the order of its directory
+    /// rules. Reads and writes the disk.
     pub(super) fn open(&mut self, grants: &[Grant]) -> Vec<Vec<OpenedRule>> {
         let area = self.area_with(grants, &GrantRules::default());
         let recorded = self.record.read();
-        // Unused quotas are dropped, because a quota keeps its directory open, which may have been removed.
+        // A quota keeps its directory open, even after the directory was removed. So unused quotas are dropped.
         self.quotas.retain(|_, quota| Arc::strong_count(quota) > 1);
         let mut to_record = HashMap::new();
         let mut opened = Vec::with_capacity(grants.len());
@@ -117,6 +118,7 @@ impl DirectoryOpener {
                     .get(path)
                     .is_none_or(|earlier| earlier.updated(*current) != *earlier)
             });
+            // Without a new record, the host would not notice a replacement of these directories.
             let is_unrecorded = |(path, current): &(&PathBuf, &RecordedDirectory)| {
                 recorded.get(*path).is_none_or(|earlier| !earlier.covers(**current))
             };
@@ -159,9 +161,9 @@ impl DirectoryOpener {
     }
 }
 
-/// Closes the unrecorded directories that could be replaced before the next start, because the host would not notice
-/// the replacement. The other directories stay open: no plugin can replace them before a grant makes a directory above
-/// them writable. From then on, they must be recorded.
+/// Closes the unrecorded directories that a plugin could replace before the next start of the host, because the host
+/// would not notice the replacement. The other directories stay open: no plugin can replace them before a grant makes a
+/// directory above them writable. From then on, they must be recorded.
 fn close_unrecorded(
     opened: &mut [Vec<OpenedRule>],
     grants: &[Grant],
@@ -181,7 +183,7 @@ fn close_unrecorded(
             if must_be_recorded && unrecorded.contains(&rule.host) {
                 opened_rule.directory = Err(RefusedDirectory {
                     // The directory exists; only its record is missing.
-                    missing: None,
+                    missing_path: None,
                     ..refuse(rule, grant.position, &grant.plugin, &why)
                 });
             }
@@ -199,7 +201,7 @@ fn refuse(rule: &DirectoryRule, position: Option<FilePosition>, plugin: &str, er
     tracing::warn!(plugin, %unenforceable, "the rule allows nothing");
     RefusedDirectory {
         rule: unenforceable,
-        missing: (error.kind() == io::ErrorKind::NotFound).then(|| rule.host.clone()),
+        missing_path: (error.kind() == io::ErrorKind::NotFound).then(|| rule.host.clone()),
     }
 }
 
@@ -217,7 +219,7 @@ mod tests {
 
     /// Opens the directories of two rules. Returns whether each is open.
     fn open(grants_file: &Path, rules: [(&Path, &str); 2]) -> [bool; 2] {
-        let [(one, one_access), (other, other_access)] = rules;
+        let [(first, first_access), (second, second_access)] = rules;
         let text = format!(
             r#"
             version = 1
@@ -225,8 +227,8 @@ mod tests {
             plugin = "calc"
             any-version = true
             files = [
-                {{ host = {one:?}, guest = "/one", access = "{one_access}" }},
-                {{ host = {other:?}, guest = "/other", access = "{other_access}" }},
+                {{ host = {first:?}, guest = "/first", access = "{first_access}" }},
+                {{ host = {second:?}, guest = "/second", access = "{second_access}" }},
             ]"#
         );
         let grants = Grants::parse(text.as_bytes()).unwrap().grants;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A failure of the key–value store. The guest receives its text.
+/// A failure of the key–value store. The guest receives the error message.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyValueError {
@@ -19,14 +19,14 @@ pub enum KeyValueError {
     Failed(String),
 }
 
-/// The bytes that an entry counts towards the quota in addition to its bucket, key and value. Short entries take more
-/// memory and disk space than their text.
+/// The bytes that count towards the quota for each entry, in addition to its bucket name, key and value. They account
+/// for the overhead of an entry in memory or on disk.
 pub const KEY_VALUE_ENTRY_BYTES: u64 = 64;
 
 /// The storage of the plugins' values. An implementation isolates plugins and buckets from each other, and enforces
-/// each plugin's quota. The names of buckets, the keys and the values of a plugin count towards its quota, and
-/// [`KEY_VALUE_ENTRY_BYTES`] for each entry. The functions may block: they are called on threads for blocking work, and
-/// a guest waits at most until the time limit of its call.
+/// each plugin's quota. Each entry counts towards the quota of its plugin with the length of its bucket name, key and
+/// value, plus [`KEY_VALUE_ENTRY_BYTES`]. The functions may block, because the host calls them on threads for blocking
+/// work. A guest waits at most until the time limit of its call.
 pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// Returns the value of a key, or `None` if the key does not exist.
     ///
@@ -76,7 +76,7 @@ impl MemoryKeyValueStore {
         Self::default()
     }
 
-    /// Locks the values. Every change completes before a panic is possible, so a poisoned lock is harmless.
+    /// Locks the values. Ignores a poisoned lock, because a panic cannot leave a change incomplete.
     fn lock_values(&self) -> MutexGuard<'_, ValuesByPlugin> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,13 +95,13 @@ impl KeyValueStore for MemoryKeyValueStore {
         let other_entries = plugin_values
             .iter()
             .filter(|((other_bucket, other_key), _)| (other_bucket.as_str(), other_key.as_str()) != (bucket, key));
-        let bytes = |bucket: &str, key: &str, value: &[u8]| {
+        let entry_bytes = |bucket: &str, key: &str, value: &[u8]| {
             (bucket.len() + key.len() + value.len()) as u64 + KEY_VALUE_ENTRY_BYTES
         };
-        let used: u64 = other_entries
-            .map(|((bucket, key), value)| bytes(bucket, key, value))
+        let used_bytes: u64 = other_entries
+            .map(|((bucket, key), value)| entry_bytes(bucket, key, value))
             .sum();
-        if used + bytes(bucket, key, value) > bytes_max {
+        if used_bytes + entry_bytes(bucket, key, value) > bytes_max {
             return Err(KeyValueError::Full { bytes_max });
         }
         plugin_values.insert((bucket.to_owned(), key.to_owned()), value.to_owned());
@@ -127,7 +127,7 @@ impl KeyValueStore for MemoryKeyValueStore {
         let keys = plugin_values
             .filter(|((key_bucket, _), _)| key_bucket == bucket)
             .map(|((_, key), _)| key);
-        let listed = keys.filter(|key| after.is_none_or(|after| key.as_str() > after));
-        Ok(listed.take(keys_max).cloned().collect())
+        let later_keys = keys.filter(|key| after.is_none_or(|after| key.as_str() > after));
+        Ok(later_keys.take(keys_max).cloned().collect())
     }
 }

@@ -9,28 +9,29 @@ use crate::grants::{Grant, GrantScope, NoGrantReason};
 
 /// The uses of grants that are valid for one call or one conversation.
 ///
-/// The uses of grants in the grants file are recorded in a file next to it, for all processes of the machine; the
-/// grants file itself is not written. The uses of the application's grants are in memory, because these grants end with
-/// the process.
+/// The use of a grant in the grants file is recorded in a file next to the grants file, which all processes of the
+/// machine share. The grants file itself does not change. The use of a grant of the application is recorded in memory,
+/// because such a grant ends with the process.
 #[derive(Default)]
 pub(crate) struct Ledger {
     /// The recorded uses of the grants in the grants file; `None` without a grants file.
     record: Option<UseRecord>,
     /// The identities of the application's grants that were used.
-    used_in_memory: HashSet<String>,
-    /// The conversation that used a grant for one conversation first, by the identity of the grant. Only this
+    used_application_grants: HashSet<String>,
+    /// The conversation that first used each grant for one conversation, by the identity of the grant. Only this
     /// conversation may use the grant again.
     conversations: HashMap<String, ConversationNumber>,
 }
 
-/// The decisions about which grants for one call or one conversation apply to a call, by the identity of the grant.
+/// The decisions of the [`Ledger`] for one call, by the identity of the grant: whether the grant applies to the call.
+/// Empty if the ledger could not decide.
 #[derive(Debug, Default)]
 pub(crate) struct Admissions(HashMap<String, Result<(), NoGrantReason>>);
 
 impl Admissions {
-    /// Returns the decision about a grant. A grant that was read after the decisions were made does not apply. Logs a
-    /// warning about such a grant, unless there are no decisions at all: the log then has the reason already.
-    pub(super) fn of(&self, grant: &Grant) -> Result<(), NoGrantReason> {
+    /// Returns the decision about a grant. A grant without a decision does not apply: it was read after the decisions
+    /// were made, so a warning is logged. If there are no decisions at all, the log already has the reason.
+    pub(super) fn decision(&self, grant: &Grant) -> Result<(), NoGrantReason> {
         if let Some(decision) = self.0.get(&grant.identity()) {
             return *decision;
         }
@@ -44,12 +45,12 @@ impl Admissions {
     }
 }
 
-/// Whether looking up a grant uses it up.
+/// Whether a decision about a grant counts as a use of the grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GrantUse {
-    /// A call uses the grant.
+    /// The decision is for a call, which uses the grant.
     Call,
-    /// The grant is only looked up, for example to explain a decision.
+    /// The decision is only shown, for example by the `explain` command. The grant stays unused.
     Preview,
 }
 
@@ -62,8 +63,8 @@ impl Ledger {
         }
     }
 
-    /// Decides which grants apply to a call of this conversation, and records their use for [`GrantUse::Call`]. Blocks
-    /// on the disk, and on other processes that change the grants.
+    /// Decides which grants apply to a call of this conversation. Records their use if `grant_use` is
+    /// [`GrantUse::Call`]. Waits for the disk, and for other processes that change the grants.
     pub(crate) fn admit(
         &mut self,
         grants: &[Grant],
@@ -80,8 +81,8 @@ impl Ledger {
     /// them. A grant for one conversation applies only to the conversation that used it first.
     ///
     /// # Errors
-    /// [`NoGrantReason::UsedUp`]. [`NoGrantReason::UseNotRecorded`] if the use cannot be recorded: the grant could
-    /// otherwise be used again.
+    /// [`NoGrantReason::UsedUp`] if another call or conversation has used the grant.
+    /// [`NoGrantReason::UseNotRecorded`] if the use cannot be recorded, because the grant could then be used again.
     fn admit_one(
         &mut self,
         grant: &Grant,
@@ -100,9 +101,10 @@ impl Ledger {
                 Err(NoGrantReason::UsedUp)
             };
         }
+        // Only a grant of the grants file has a position.
         let was_unused = match (self.record.as_ref().filter(|_| grant.position.is_some()), grant_use) {
-            (None, GrantUse::Preview) => Ok(!self.used_in_memory.contains(&identity)),
-            (None, GrantUse::Call) => Ok(self.used_in_memory.insert(identity.clone())),
+            (None, GrantUse::Preview) => Ok(!self.used_application_grants.contains(&identity)),
+            (None, GrantUse::Call) => Ok(self.used_application_grants.insert(identity.clone())),
             (Some(record), GrantUse::Preview) => record.would_add(&identity),
             (Some(record), GrantUse::Call) => record.add(&identity),
         };
@@ -160,10 +162,10 @@ mod tests {
         fn exit(&self, _: &Id) {}
     }
 
-    /// Returns the decision about a grant, and the number of warnings in the log about it.
+    /// Returns the decision about a grant, and the number of warnings that were logged.
     fn logged_decision(admissions: &Admissions, grant: &Grant) -> (Result<(), NoGrantReason>, usize) {
         let warnings = WarningCounter::default();
-        let decision = tracing::subscriber::with_default(warnings.clone(), || admissions.of(grant));
+        let decision = tracing::subscriber::with_default(warnings.clone(), || admissions.decision(grant));
         (decision, warnings.0.load(Ordering::Relaxed))
     }
 
@@ -177,12 +179,12 @@ mod tests {
         let conversation = ConversationNumber::default();
         let admissions = Ledger::default().admit(std::slice::from_ref(&decided), conversation, GrantUse::Preview);
         assert_eq!(logged_decision(&admissions, &decided), (Ok(()), 0));
-        let refused = Err(NoGrantReason::UseNotRecorded);
-        assert_eq!(logged_decision(&admissions, &added), (refused, 1));
+        let not_recorded = Err(NoGrantReason::UseNotRecorded);
+        assert_eq!(logged_decision(&admissions, &added), (not_recorded, 1));
         assert_eq!(
             logged_decision(&Admissions::default(), &added),
-            (refused, 0),
-            "the failure is logged where it happened"
+            (not_recorded, 0),
+            "the failure of all decisions is logged elsewhere"
         );
     }
 }

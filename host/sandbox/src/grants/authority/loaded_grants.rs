@@ -1,4 +1,4 @@
-//! Valid grants, with their directories opened.
+//! The grants of a host that passed validation, with their directories opened.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use crate::grants::{EffectiveRights, Grant, GrantedVersion, Grants, NoGrantReaso
 /// The rights of a plugin, or the grants about which the ledger must decide first.
 pub(super) enum RightsDecision {
     Decided(Arc<OpenedRights>),
-    /// The grants that are valid for one call or one conversation only.
+    /// The applicable grants for one call or one conversation.
     Undecided(Vec<Grant>),
 }
 
-/// Valid grants, with their directories opened.
+/// The grants that passed validation, with their directories opened.
 pub(super) struct LoadedGrants {
     grants: Grants,
-    /// The directories of each grant, in the order of its rules.
-    opened: Vec<Vec<OpenedRule>>,
-    /// The cached rights, by plugin name and digest. Rights are cached only if all grants that apply to the plugin are
-    /// permanent, because other grants can be used up.
+    /// The directory rules of each grant, in their order, after the attempt to open their directories.
+    opened_rules: Vec<Vec<OpenedRule>>,
+    /// The cached rights, by plugin name and digest. Rights are cached only if all applicable grants are permanent,
+    /// because other grants can be used up.
     cached_rights: HashMap<(String, String), Arc<OpenedRights>>,
 }
 
 impl LoadedGrants {
     pub(super) fn open(grants: Vec<Grant>, directory_opener: &mut DirectoryOpener) -> Self {
         Self {
-            opened: directory_opener.open(&grants),
+            opened_rules: directory_opener.open(&grants),
             grants: Grants { grants },
             cached_rights: HashMap::new(),
         }
@@ -40,11 +40,11 @@ impl LoadedGrants {
 
     /// Returns whether a granted directory has been removed, or a missing one created, since the grants were loaded.
     pub(super) fn is_outdated(&self) -> bool {
-        self.opened.iter().flatten().any(OpenedRule::is_outdated)
+        self.opened_rules.iter().flatten().any(OpenedRule::is_outdated)
     }
 
-    /// Computes the rights of a plugin. `admissions` has the decisions about grants that are not permanent. If it is
-    /// `None`, returns such grants as undecided.
+    /// Computes the rights of a plugin. `admissions` has the decisions about applicable grants that are not permanent.
+    /// If there are such grants and `admissions` is `None`, returns the grants as undecided.
     pub(super) fn rights(&mut self, request: AuthorityRequest<'_>, admissions: Option<&Admissions>) -> RightsDecision {
         let key = (request.plugin.to_string(), request.digest.to_owned());
         if let Some(rights) = self.cached_rights.get(&key) {
@@ -52,63 +52,61 @@ impl LoadedGrants {
         }
         let grants = &self.grants.grants;
         let is_applicable = |index: &usize| grants[*index].is_for(request.plugin, request.digest);
-        let applicable: Vec<usize> = (0..grants.len()).filter(is_applicable).collect();
+        let applicable_indices: Vec<usize> = (0..grants.len()).filter(is_applicable).collect();
         let is_permanent = |index: &usize| grants[*index].is_permanent();
-        let are_permanent = applicable.iter().all(is_permanent);
-        if !are_permanent && admissions.is_none() {
-            let undecided = applicable.iter().filter(|index| !is_permanent(index));
+        let are_all_permanent = applicable_indices.iter().all(is_permanent);
+        if !are_all_permanent && admissions.is_none() {
+            let undecided = applicable_indices.iter().filter(|index| !is_permanent(index));
             return RightsDecision::Undecided(undecided.map(|index| grants[*index].clone()).collect());
         }
-        let mut admitted = Vec::with_capacity(applicable.len());
+        let mut admitted_indices = Vec::with_capacity(applicable_indices.len());
         let mut refusal_reason = NoGrantReason::UsedUp;
-        for index in &applicable {
+        for index in &applicable_indices {
             let decision = match admissions {
-                Some(admissions) if !is_permanent(index) => admissions.of(&grants[*index]),
+                Some(admissions) if !is_permanent(index) => admissions.decision(&grants[*index]),
                 _ => Ok(()),
             };
             match decision {
-                Ok(()) => admitted.push(*index),
+                Ok(()) => admitted_indices.push(*index),
                 Err(reason) => refusal_reason = reason,
             }
         }
-        // Grants that are not permanent come first. Rights and directories must have the same order, because the first
-        // rule of a path applies.
-        admitted.sort_by_key(is_permanent);
-        let rights = if applicable.is_empty() {
-            // No grant applies. `EffectiveRights` finds the reason: only grants for other digests, or no grant at all.
+        // Grants that are not permanent come first, as in `EffectiveRights::of_grants`. The directories need the same order
+        // as the rules, because the first rule for a guest path applies.
+        admitted_indices.sort_by_key(is_permanent);
+        let rights = if applicable_indices.is_empty() {
+            // No grant applies. `EffectiveRights::new` finds the reason: only grants for other digests, or no grant at all.
             let effective = EffectiveRights::new(request.declared, &self.grants, request.plugin, request.digest);
             OpenedRights::new(effective, std::iter::empty(), Vec::new())
-        } else if admitted.is_empty() {
+        } else if admitted_indices.is_empty() {
             OpenedRights::none(request.declared, refusal_reason)
         } else {
-            let effective = EffectiveRights::of_grants(request.declared, admitted.iter().map(|index| &grants[*index]));
-            let grant_identities = admitted.iter().map(|index| grants[*index].identity()).collect();
-            OpenedRights::new(
-                effective,
-                admitted.iter().flat_map(|index| &self.opened[*index]),
-                grant_identities,
-            )
+            let admitted_grants = || admitted_indices.iter().map(|index| &grants[*index]);
+            let effective = EffectiveRights::of_grants(request.declared, admitted_grants());
+            let opened_rules = admitted_indices.iter().flat_map(|index| &self.opened_rules[*index]);
+            let grant_identities = admitted_grants().map(Grant::identity).collect();
+            OpenedRights::new(effective, opened_rules, grant_identities)
         };
-        if are_permanent {
+        if are_all_permanent {
             self.cached_rights.insert(key, rights.clone());
         }
         RightsDecision::Decided(rights)
     }
 
-    /// Returns whether all grants that gave these rights are still among the loaded ones.
+    /// Returns whether all grants that gave these rights are still among the loaded grants.
     pub(super) fn contain_grants_of(&self, rights: &OpenedRights) -> bool {
-        let current: HashSet<String> = self.grants.grants.iter().map(Grant::identity).collect();
-        rights.grant_identities.iter().all(|grant| current.contains(grant))
+        let loaded: HashSet<String> = self.grants.grants.iter().map(Grant::identity).collect();
+        rights.grant_identities.iter().all(|identity| loaded.contains(identity))
     }
 
-    /// Lists the rules that a plugin lost because its component changed. Lists them once for each component:
-    /// `announced` has the plugins and digests for which they were listed. A component with a grant for its own digest
-    /// has lost nothing.
+    /// Lists the rules that a plugin lost because its component changed. Lists them only once for each component:
+    /// `reported_losses` has the names and digests of the plugins for which this was done. A component with a grant for
+    /// its own digest has lost nothing.
     pub(super) fn newly_lost_rules(
         &self,
         request: AuthorityRequest<'_>,
         rights: &OpenedRights,
-        announced: &mut HashSet<(String, String)>,
+        reported_losses: &mut HashSet<(String, String)>,
     ) -> Vec<String> {
         let stale = stale_grants(&self.grants, request.plugin, request.digest);
         let is_for_digest =
@@ -116,11 +114,12 @@ impl LoadedGrants {
         if stale.is_empty() || self.grants.grants.iter().any(is_for_digest) {
             return Vec::new();
         }
-        if !announced.insert((request.plugin.to_string(), request.digest.to_owned())) {
+        if !reported_losses.insert((request.plugin.to_string(), request.digest.to_owned())) {
             return Vec::new();
         }
-        let before = EffectiveRights::of_grants(request.declared, stale).rules.describe();
-        let now = rights.effective.rules.describe();
-        before.into_iter().filter(|rule| !now.contains(rule)).collect()
+        let earlier_rules = EffectiveRights::of_grants(request.declared, stale).rules.describe();
+        let current_rules = rights.effective.rules.describe();
+        let is_lost = |rule: &String| !current_rules.contains(rule);
+        earlier_rules.into_iter().filter(is_lost).collect()
     }
 }

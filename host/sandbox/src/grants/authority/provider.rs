@@ -1,4 +1,4 @@
-//! The source of authority: the current grants, the secret store and the key–value store of a host.
+//! The provider of authority: it combines the current grants, the secrets and the key–value store of a host.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(crate) struct AuthoritySources {
     pub(crate) secrets_file: Option<PathBuf>,
     /// The secrets of the application.
     pub(crate) secret_values: SecretValues,
-    /// The key–value store of the plugins; `None` for one in memory.
+    /// The key–value store of the plugins; `None` for a store in memory.
     pub(crate) keyvalue: Option<Arc<dyn KeyValueStore>>,
     /// The time at which the clocks of all plugins stand still, in seconds since 1970. It is also the seed of their
     /// random bytes. `None` to leave both to the grants.
@@ -83,8 +83,8 @@ impl AuthorityProvider {
         })
     }
 
-    /// Checks that the host can enforce rules: their directories can be granted, and their secrets exist. Secrets that
-    /// a conversation provides are not checked.
+    /// Checks that the host can enforce rules: their directories can be granted, and their secrets exist. Does not check
+    /// secrets that a conversation provides.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for a directory that cannot be granted, a secret that cannot be used and a secret
@@ -96,10 +96,10 @@ impl AuthorityProvider {
             provider.secrets.look_up(&rules.secrets, None)?.require_all()?;
             Ok(())
         });
-        task.await.map_err(reading_failed)?
+        task.await.map_err(task_error)?
     }
 
-    /// Logs a warning for each grant whose plugin is not in `plugins`: a mistyped name grants nothing.
+    /// Logs a warning for each grant whose plugin is not in `plugins`, because a grant with a mistyped name has no effect.
     pub(crate) fn warn_about_unknown_plugins<'a>(&self, plugins: impl Iterator<Item = &'a str>) {
         let plugins: HashSet<&str> = plugins.collect();
         let granted_plugins = self.grants.granted_plugins();
@@ -124,14 +124,14 @@ impl AuthorityProvider {
     ) -> Result<Authority, Error> {
         self.reread_if_stale().await?;
         let CallRights {
-            rights: own_rights,
+            rights: plugin_rights,
             lost_rules,
         } = self.grants.rights(request, GrantUse::Call).await?;
         let mut rights = match request.caller {
-            Some(caller) => own_rights.narrowed_to(caller),
-            None => own_rights.clone(),
+            Some(caller) => plugin_rights.narrowed_to(caller),
+            None => plugin_rights.clone(),
         };
-        let is_narrowed = !Arc::ptr_eq(&rights, &own_rights) && rights.effective != own_rights.effective;
+        let is_narrowed = !Arc::ptr_eq(&rights, &plugin_rights) && rights.effective != plugin_rights.effective;
         let looked_up = self.look_up_secrets(&rights, Some(context)).await?;
         if !looked_up.missing.is_empty() {
             let mut effective = rights.effective.clone();
@@ -163,7 +163,7 @@ impl AuthorityProvider {
         Ok(Authority::new(authority.with_lost_rules(&lost_rules)))
     }
 
-    /// Refuses a call with this authority if one of its grants was removed or changed since the authority was computed.
+    /// Refuses a call if a grant that gives its authority was removed or changed since [`AuthorityProvider::authorize`].
     /// A grant that was added meanwhile does not apply to the call. A grant that the call itself used up still applies.
     ///
     /// # Errors
@@ -178,10 +178,10 @@ impl AuthorityProvider {
     }
 
     /// Computes the rights that the next call in the conversation of the request would have. Ignores the calling plugin
-    /// of the request, and does not look up secrets of the conversation. Does not use up grants.
+    /// of the request, and does not look up secrets that the conversation provides. Does not use up grants.
     ///
     /// # Errors
-    /// Those of [`AuthorityProvider::authorize`], except for missing secrets, which the returned rights list.
+    /// Those of [`AuthorityProvider::authorize`], except [`ErrorKind::MissingKey`]: the returned rights list missing secrets.
     pub(crate) async fn preview(self: &Arc<Self>, request: AuthorityRequest<'_>) -> Result<EffectiveRights, Error> {
         self.reread_if_stale().await?;
         let rights = self.grants.rights(request, GrantUse::Preview).await?.rights;
@@ -243,10 +243,11 @@ impl AuthorityProvider {
         }
         let provider = self.clone();
         let task = tokio::task::spawn_blocking(move || provider.grants.reread());
-        task.await.map_err(reading_failed)
+        task.await.map_err(task_error)
     }
 
-    /// Looks up the secrets that the plugin may use.
+    /// Looks up the granted secrets that the plugin may use. Without a context, skips secrets that the conversation
+    /// provides.
     async fn look_up_secrets(
         self: &Arc<Self>,
         rights: &OpenedRights,
@@ -260,7 +261,7 @@ impl AuthorityProvider {
         }
         let (provider, context) = (self.clone(), context.cloned());
         let task = tokio::task::spawn_blocking(move || provider.secrets.look_up(&usable_rules, context.as_ref()));
-        Ok(task.await.map_err(reading_failed)??)
+        Ok(task.await.map_err(task_error)??)
     }
 }
 
@@ -303,7 +304,8 @@ fn require_secrets(effective: &EffectiveRights) -> Result<(), Error> {
     }
 }
 
-fn reading_failed(error: tokio::task::JoinError) -> Error {
+/// Creates the error for a thread that did not finish reading the grants or secrets, for example because of a panic.
+fn task_error(error: tokio::task::JoinError) -> Error {
     Error::new(
         ErrorKind::Internal,
         Phase::Execute,

@@ -12,12 +12,12 @@ use crate::grants::{AccessMode, DeclaredCapabilities, EffectiveRights, NoGrantRe
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuthorityRequest<'a> {
     pub(crate) plugin: &'a Arc<str>,
-    /// The rights of the plugin without any grant, shared by its calls.
+    /// The rights of the plugin without any grant. The calls of the plugin share them.
     pub(crate) no_rights: &'a Arc<OpenedRights>,
     pub(crate) digest: &'a str,
     pub(crate) declared: &'a DeclaredCapabilities,
     pub(crate) conversation: ConversationNumber,
-    /// The rights of the plugin that makes the call, if a plugin makes it.
+    /// The rights of the calling plugin, if a plugin makes the call.
     pub(crate) caller: Option<&'a EffectiveRights>,
 }
 
@@ -31,17 +31,17 @@ pub(crate) struct OpenedRights {
 }
 
 impl OpenedRights {
-    /// Combines rights with the opened directories of their rules. If `opened` has several rules for one guest path,
-    /// the first one applies.
+    /// Combines rights with the opened directories of their rules. If `opened_rules` has several rules for one guest
+    /// path, the first rule applies.
     pub(super) fn new<'a>(
         mut effective: EffectiveRights,
-        opened: impl Iterator<Item = &'a OpenedRule>,
+        opened_rules: impl Iterator<Item = &'a OpenedRule>,
         grant_identities: Vec<String>,
     ) -> Arc<Self> {
         let mut directories: Vec<Arc<OpenDirectory>> = Vec::new();
         let mut visited_paths = HashSet::new();
         let granted_paths: HashSet<String> = effective.rules.files.iter().map(|rule| rule.guest.clone()).collect();
-        for rule in opened.filter(|rule| granted_paths.contains(&rule.guest)) {
+        for rule in opened_rules.filter(|rule| granted_paths.contains(&rule.guest)) {
             if !visited_paths.insert(&rule.guest) {
                 continue;
             }
@@ -72,12 +72,12 @@ impl OpenedRights {
         })
     }
 
-    /// Returns the rights that a calling plugin has as well.
+    /// Narrows the rights to those that the calling plugin also has, as [`EffectiveRights::narrowed_to`] does.
     pub(super) fn narrowed_to(&self, caller: &EffectiveRights) -> Arc<Self> {
         self.with_effective(self.effective.narrowed_to(caller))
     }
 
-    /// Replaces the effective rights. The directories and grants stay the same.
+    /// Returns a copy with other effective rights, and with the same directories and grants.
     pub(super) fn with_effective(&self, effective: EffectiveRights) -> Arc<Self> {
         Arc::new(Self {
             effective,
@@ -86,7 +86,7 @@ impl OpenedRights {
         })
     }
 
-    /// Returns the directories that the guest may use, with their modes.
+    /// Returns the directories that the guest may use, each with the access that it may have.
     pub(crate) fn directories(&self) -> Vec<(Arc<OpenDirectory>, AccessMode)> {
         let allowed = |directory: &Arc<OpenDirectory>| {
             let mode = self.effective.directory_mode(&directory.guest)?;

@@ -48,8 +48,8 @@ pub enum SecretError {
 /// Values by name.
 type ValuesByName = BTreeMap<String, Zeroizing<String>>;
 
-/// Secrets that the application provides, by name. Grants refer to them like to secrets of the store. They take
-/// precedence over stored secrets with the same name. Their values are wiped from memory when they are dropped.
+/// Secrets that the application provides, by name. Grants refer to them in the same way as to stored secrets. They
+/// take precedence over stored secrets with the same name. Their values are wiped from memory when they are dropped.
 ///
 /// ```
 /// use toolwit_sandbox::SecretValues;
@@ -187,12 +187,12 @@ impl SecretStore {
             Err(error) => return Err(self.store_error(format!("could not be read: {error}"))),
         };
         let table: toml::Table = text.parse().map_err(|error| self.parse_error(&text, &error))?;
-        // Moves the values instead of copying them, so that no copy remains that is not wiped.
-        let text_of = |(name, value)| match value {
+        // Moves the values, because a copy that remained in the table would not be wiped from memory.
+        let require_text = |(name, value)| match value {
             toml::Value::String(value) => Ok((name, Zeroizing::new(value))),
             _ => Err(self.store_error(format!("has a value at `{name}` that is not text"))),
         };
-        table.into_iter().map(text_of).collect()
+        table.into_iter().map(require_text).collect()
     }
 
     fn lock(&self) -> Result<LockedFile, SecretError> {
@@ -210,8 +210,8 @@ impl SecretStore {
         file.replace(text.as_bytes()).map_err(failed)
     }
 
-    /// Creates the error for a file that is not TOML. It omits the parser's message, which would quote the line and
-    /// disclose the secret.
+    /// Creates the error for a file that is not valid TOML. Omits the message of the parser, which would quote the line
+    /// and disclose the secret.
     fn parse_error(&self, text: &str, error: &toml::de::Error) -> SecretError {
         let start = error.span().map_or(0, |span| span.start);
         let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
@@ -255,7 +255,7 @@ fn check_value(name: &str, value: &str) -> Result<(), SecretError> {
     Ok(())
 }
 
-/// The granted secrets that have a value, and the rules of those that have none.
+/// The granted secrets that have a value, and the rules of the secrets without a value.
 #[derive(Default)]
 pub(crate) struct LookedUpSecrets {
     pub(crate) secrets: Vec<Secret>,
@@ -263,7 +263,7 @@ pub(crate) struct LookedUpSecrets {
 }
 
 impl LookedUpSecrets {
-    /// Returns the secrets if none is missing.
+    /// Returns the secrets if each granted secret has a value.
     ///
     /// # Errors
     /// [`SecretError::Missing`] for the first missing secret.
@@ -278,7 +278,7 @@ impl LookedUpSecrets {
     }
 }
 
-/// The sources of granted secrets, except for the environment and the conversation.
+/// The sources of granted secrets that the host holds: all except the environment and the conversation.
 pub(super) struct SecretLookup {
     /// The secrets of the application.
     pub(super) values: SecretValues,
@@ -346,7 +346,7 @@ impl From<SecretError> for Error {
             SecretError::Unusable { .. } => "use a valid name, and a value of 8 bytes to 64 KiB in one line".to_owned(),
             SecretError::Store { .. } => "fix the file, or name another one".to_owned(),
         };
-        // A missing secret can be supplied for the next call. Only the operator can fix an unusable one or the store.
+        // A missing secret can be provided before the next call. All other errors are errors of the configuration.
         let (kind, phase) = match &error {
             SecretError::Missing { .. } => (ErrorKind::MissingKey, Phase::Validate),
             _ => (ErrorKind::Configuration, Phase::Execute),
@@ -370,13 +370,13 @@ mod tests {
         let store = SecretStore::new(directory.path().join("secrets.toml"));
         store.set("key", &longest).unwrap();
         assert_eq!(store.value("key").unwrap().unwrap().len(), longest.len());
-        let is_refused = |error: &SecretError| error.to_string().contains("longer than 64 KiB");
-        assert!(is_refused(&store.set("other", &too_long).unwrap_err()));
+        let is_too_long = |error: &SecretError| error.to_string().contains("longer than 64 KiB");
+        assert!(is_too_long(&store.set("other", &too_long).unwrap_err()));
 
         // The operator adds a long value to the file in an editor.
         let text = std::fs::read_to_string(store.path()).unwrap();
         std::fs::write(store.path(), format!("{text}long = \"{too_long}\"\n")).unwrap();
-        assert!(is_refused(&store.value("long").unwrap_err()));
+        assert!(is_too_long(&store.value("long").unwrap_err()));
         assert_eq!(store.value("key").unwrap().unwrap().len(), longest.len());
         assert_eq!(store.names().unwrap(), ["key", "long"]);
 
@@ -392,8 +392,8 @@ mod tests {
             store: Some(store),
         };
         assert_eq!(lookup.look_up(&[rule("key")], None).unwrap().secrets.len(), 1);
-        assert!(is_refused(&lookup.look_up(&[rule("long")], None).err().unwrap()));
+        assert!(is_too_long(&lookup.look_up(&[rule("long")], None).err().unwrap()));
         values.set("long", too_long);
-        assert!(is_refused(&values.check().unwrap_err()));
+        assert!(is_too_long(&values.check().unwrap_err()));
     }
 }

@@ -12,8 +12,8 @@ use crate::grants::{AccessMode, DirectoryRule};
 /// File systems that expose processes, their environment and memory, and devices.
 const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// The directories that some grant makes writable for a plugin. That plugin can replace every directory inside them,
-/// even one that another grant names.
+/// The directories that some grant makes writable for a plugin. The plugin can replace every directory inside them, even
+/// a directory that another grant names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WritableRoots(HashSet<DirectoryInode>);
 
@@ -22,7 +22,7 @@ impl WritableRoots {
     pub(crate) fn of<'a>(rules: impl IntoIterator<Item = &'a DirectoryRule>) -> Self {
         let writable = |rule: &&DirectoryRule| rule.access == AccessMode::ReadWrite;
         let mut rules: Vec<_> = rules.into_iter().filter(writable).collect();
-        // Outer directories come first, so that no link inside them is followed when an inner directory is opened.
+        // Outer directories come first: `open_path` follows no links inside the roots that were found before.
         rules.sort_by_key(|rule| rule.host.components().count());
         let mut roots = Self::default();
         for rule in rules {
@@ -51,7 +51,7 @@ pub(crate) struct GrantableArea {
 }
 
 impl GrantableArea {
-    /// Resolves the directory of a rule.
+    /// Opens the directory of a rule, after following links.
     ///
     /// # Errors
     /// If the directory does not exist, is not a directory, or cannot be granted with this access.
@@ -61,24 +61,24 @@ impl GrantableArea {
         if path.parent().is_none() {
             return Err(io::Error::other("it is the root of the file system"));
         }
-        if let Some(kernel) = KERNEL_FILE_SYSTEMS.iter().find(|kernel| path.starts_with(kernel)) {
-            let why = format!("{kernel} exposes processes and devices, not files");
+        if let Some(kernel_path) = KERNEL_FILE_SYSTEMS.iter().find(|kernel| path.starts_with(kernel)) {
+            let why = format!("{kernel_path} exposes processes and devices, not files");
             return Err(io::Error::other(why));
         }
         let overlaps = |host_path: &&PathBuf| host_path.starts_with(path) || path.starts_with(host_path);
-        if let Some(protected) = self.protected_paths.iter().find(overlaps) {
+        if let Some(protected_path) = self.protected_paths.iter().find(overlaps) {
             let why = format!(
                 "it is, contains or is inside {}, which belongs to the host",
-                protected.display()
+                protected_path.display()
             );
             return Err(io::Error::other(why));
         }
         if rule.access == AccessMode::ReadWrite
-            && let Some(plugins) = self.plugin_paths.iter().find(overlaps)
+            && let Some(plugin_path) = self.plugin_paths.iter().find(overlaps)
         {
-            let plugins = plugins.display();
+            let plugin_path = plugin_path.display();
             let why = format!(
-                "it is, contains or is inside {plugins}, from which the host loads plugins; it can be granted for reading only"
+                "it is, contains or is inside {plugin_path}, from which the host loads plugins; it can be granted for reading only"
             );
             return Err(io::Error::other(why));
         }
@@ -86,8 +86,8 @@ impl GrantableArea {
     }
 }
 
-/// Returns the real path of a file or directory, without links. The last components of the path need not exist, and are
-/// then returned unchanged.
+/// Returns the real path of a file or directory, without links. The last components of the path need not exist; missing
+/// components are returned unchanged.
 pub(crate) fn real_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {

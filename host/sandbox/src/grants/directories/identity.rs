@@ -42,12 +42,12 @@ impl DirectoryInode {
     }
 }
 
-/// The identity of a directory, which also distinguishes it from earlier directories: a file system can use the inode
-/// of a removed directory again.
+/// The identity of a directory: its inode and its birth time. A file system can reuse the inode number of a removed
+/// directory. The birth time then distinguishes the new directory from the removed one.
 ///
-/// The birth time makes the difference. Two directories with the same inode have the same identity if their birth times
-/// are not reported, or are within one step of the file system's clock. Some file systems change the birth time of a
-/// directory, such as an overlay that copies it. The directory then has another identity.
+/// Two directories with the same inode number have the same identity if the file system does not report birth times, or
+/// if both were created within one step of its clock. Some file systems change the birth time of a directory, such as an
+/// overlay that copies the directory. The identity then changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DirectoryIdentity {
     inode: DirectoryInode,
@@ -70,9 +70,9 @@ impl DirectoryIdentity {
         self.inode
     }
 
-    /// Returns whether a directory with this identity is the recorded one. If the record has no birth time, only the
-    /// inode is compared. Records of earlier versions of the host have none.
-    pub(crate) fn is_recorded_as(self, recorded: Self) -> bool {
+    /// Returns whether a directory with this identity is the recorded directory. If the record has no birth time, compares
+    /// only the inode. Records of earlier versions of the host have no birth times.
+    pub(crate) fn matches_recorded(self, recorded: Self) -> bool {
         self.inode == recorded.inode && (recorded.birth_time.is_none() || self.birth_time == recorded.birth_time)
     }
 }
@@ -83,23 +83,23 @@ fn birth_time(directory: &File) -> Option<u128> {
     Some(since_epoch.as_nanos())
 }
 
-/// An entry in the record of granted directories: the identity of a directory when it was first opened. If no plugin
-/// could replace the directory, the entry is updated when the identity changes.
+/// An entry of [`DirectoryRecord`](crate::grants::file::DirectoryRecord): the identity of a granted directory when it was
+/// first opened. If no plugin could replace the directory, the entry is updated when the identity changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDirectory {
     pub(crate) identity: DirectoryIdentity,
-    /// Whether the directory was inside one that some grant made writable, so that a plugin could replace it.
+    /// Whether the directory was inside a directory that some grant made writable, so that a plugin could replace it.
     pub(crate) was_inside_writable: bool,
 }
 
 impl RecordedDirectory {
-    /// Returns the entry to record after the directory at the same path was opened again. `current` is the entry that
-    /// describes the opened directory.
+    /// Returns the entry to record after the directory at the same path was opened again. `current` describes the opened
+    /// directory. If a plugin could replace the directory, the recorded identity stays, so that a replacement is noticed.
     pub(crate) fn updated(self, current: Self) -> Self {
         if !self.was_inside_writable {
             return current;
         }
-        if current.identity.is_recorded_as(self.identity) {
+        if current.identity.matches_recorded(self.identity) {
             // The birth time is added to an entry without one.
             let identity = if self.identity.birth_time.is_none() {
                 current.identity
@@ -111,13 +111,13 @@ impl RecordedDirectory {
         self
     }
 
-    /// Returns whether this entry is enough to recognise a later replacement of the directory of `current`.
+    /// Returns whether this entry suffices to recognise a later replacement of the directory that `current` describes.
     pub(crate) fn covers(self, current: Self) -> bool {
-        current.identity.is_recorded_as(self.identity) && (self.was_inside_writable || !current.was_inside_writable)
+        current.identity.matches_recorded(self.identity) && (self.was_inside_writable || !current.was_inside_writable)
     }
 }
 
-/// The format of the record: `device:inode:birth_time`, or `device:inode` without a birth time.
+/// The format in the record: `device:inode:birth_time`, or `device:inode` without a birth time.
 impl fmt::Display for DirectoryIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.inode.device, self.inode.inode)?;
@@ -165,9 +165,9 @@ mod tests {
     #[test]
     fn a_directory_with_the_inode_of_a_removed_one_is_another_directory() {
         let recorded = identity("1:2:300");
-        assert!(identity("1:2:300").is_recorded_as(recorded));
+        assert!(identity("1:2:300").matches_recorded(recorded));
         for other in ["1:2:301", "1:3:300", "2:2:300", "1:2"] {
-            assert!(!identity(other).is_recorded_as(recorded), "{other}");
+            assert!(!identity(other).matches_recorded(recorded), "{other}");
         }
         assert_eq!(recorded.to_string(), "1:2:300");
         for damaged in ["", "1", "1:", "1:2:", "1:2:3:4", "1:2:x"] {
@@ -182,8 +182,8 @@ mod tests {
             identity: identity(text),
             was_inside_writable,
         };
-        assert!(identity("1:2:300").is_recorded_as(identity("1:2")));
-        assert!(!identity("1:3:300").is_recorded_as(identity("1:2")));
+        assert!(identity("1:2:300").matches_recorded(identity("1:2")));
+        assert!(!identity("1:3:300").matches_recorded(identity("1:2")));
         assert_eq!(identity("1:2").to_string(), "1:2");
         let (old, opened) = (entry("1:2", true), entry("1:2:300", false));
         assert_eq!(old.updated(opened), entry("1:2:300", true));

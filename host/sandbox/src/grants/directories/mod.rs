@@ -1,4 +1,5 @@
-//! Granted directories: the host resolves and opens their paths once, and counts the bytes that guests write to them.
+//! Granted directories: the host resolves their paths and opens them when it reads the grants, and counts the bytes that guests
+//! write to them.
 
 mod grantable_area;
 mod identity;

@@ -18,7 +18,7 @@ pub(crate) struct OpenDirectory {
     /// The real path, without links, at the time of opening.
     pub(crate) path: PathBuf,
     pub(crate) identity: DirectoryIdentity,
-    /// Whether the directory is inside one that some grant can write to, so that a plugin can replace it.
+    /// Whether the directory is inside a directory that some grant makes writable, so that a plugin can replace it.
     pub(crate) is_inside_writable: bool,
     /// Whether a link led to the directory.
     pub(crate) has_link: bool,
@@ -43,16 +43,16 @@ impl OpenDirectory {
         files: &Arc<OpenFiles>,
     ) -> io::Result<Self> {
         let directory = area.resolve(rule)?;
-        let is_other = |recorded: &RecordedDirectory| !directory.identity.is_recorded_as(recorded.identity);
-        match recorded.filter(is_other) {
+        let is_replaced = |recorded: &RecordedDirectory| !directory.identity.matches_recorded(recorded.identity);
+        match recorded.filter(is_replaced) {
             Some(recorded) if recorded.was_inside_writable => {
                 return Err(io::Error::other(
-                    "it is not the directory that was granted, and a plugin could have replaced that one; grant it again to use the new one",
+                    "the granted directory is no longer at this path, and a plugin could have replaced it; grant it again to use the new directory",
                 ));
             }
             Some(_) if directory.has_link => {
                 return Err(io::Error::other(
-                    "a link leads to another directory than the one that was granted; grant it again to use the new one",
+                    "a link leads to another directory than the granted directory; grant it again to use the new directory",
                 ));
             }
             _ => {}
@@ -79,8 +79,8 @@ impl OpenDirectory {
         Ok(area.resolve(rule)?.identity)
     }
 
-    /// Returns whether a plugin could make the path lead to a different directory later. A host that starts later
-    /// recognises this only by the record.
+    /// Returns whether a plugin could make the path lead to a different directory later. A host that starts after such a
+    /// change notices it only by the record of granted directories.
     pub(crate) fn must_be_recorded(&self) -> bool {
         self.is_inside_writable || self.has_link
     }
@@ -101,7 +101,8 @@ impl OpenDirectory {
     }
 }
 
-/// Opens a directory again, for reading its entries.
+/// Opens a directory again, for reading its entries. The handle from resolving the path may only allow access by path
+/// (`O_PATH` on Linux).
 #[cfg(unix)]
 fn reopen_for_reading(directory: File) -> io::Result<File> {
     use cap_primitives::fs::{OpenOptions, open};
@@ -181,12 +182,12 @@ mod tests {
         let writable = area(&[rule(&root.join("link"), "read-write")]);
         let opened = open(&rule(&root.join("link/in"), "read"), &writable, None).unwrap();
         assert_eq!((opened.path, opened.is_inside_writable), (root.join("work/in"), true));
-        for planted in ["work/absolute", "work/relative", "link/absolute", "through"] {
-            let rule = rule(&root.join(planted), "read");
+        for linked_path in ["work/absolute", "work/relative", "link/absolute", "through"] {
+            let rule = rule(&root.join(linked_path), "read");
             let error = open(&rule, &writable, None).unwrap_err();
             assert!(
                 error.to_string().contains("a plugin can write to"),
-                "{planted}: {error}"
+                "{linked_path}: {error}"
             );
             let opened = open(&rule, &area(&[]), None).unwrap();
             assert_eq!((opened.path, opened.is_inside_writable), (root.join("other"), false));
@@ -216,8 +217,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let host = directory.path().join("in");
         fs::create_dir(&host).unwrap();
-        let granted = open(&rule(&host, "read"), &area(&[]), None).unwrap();
-        let identity: DirectoryIdentity = granted.identity.to_string().parse().unwrap();
+        let opened = open(&rule(&host, "read"), &area(&[]), None).unwrap();
+        let identity: DirectoryIdentity = opened.identity.to_string().parse().unwrap();
         let recorded = |was_inside_writable| {
             Some(RecordedDirectory {
                 identity,
@@ -225,9 +226,9 @@ mod tests {
             })
         };
         assert!(open(&rule(&host, "read"), &area(&[]), recorded(true)).is_ok());
-        assert!(!granted.is_removed());
+        assert!(!opened.is_removed());
         fs::remove_dir(&host).unwrap();
-        assert!(granted.is_removed());
+        assert!(opened.is_removed());
         fs::create_dir(&host).unwrap();
         let error = open(&rule(&host, "read"), &area(&[]), recorded(true)).unwrap_err();
         assert!(error.to_string().contains("grant it again"), "{error}");

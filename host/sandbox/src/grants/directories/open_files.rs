@@ -1,4 +1,4 @@
-//! The files that guests have open. A removed file uses disk space until it is closed.
+//! The files that guests have open. They are tracked because a removed file uses disk space until it is closed.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -15,7 +15,7 @@ pub(crate) struct OpenFiles(Mutex<TrackedFiles>);
 struct TrackedFiles {
     /// Each file with the real path of the granted directory through which it was opened.
     files: Vec<(PathBuf, Weak<File>)>,
-    /// The length of the list at which closed files are removed from it.
+    /// The length of `files` at which closed files are removed from the list.
     sweep_length: usize,
 }
 
@@ -30,18 +30,17 @@ impl OpenFiles {
         tracked.files.push((directory.to_owned(), Arc::downgrade(file)));
     }
 
-    /// Returns the bytes of removed files that are still open, with [`ENTRY_BYTES`] for each. Counts the files that
-    /// were opened through this directory, through one inside it, or through one that contains it.
+    /// Returns the bytes of removed files that are still open, plus [`ENTRY_BYTES`] for each. Counts the files that were
+    /// opened through this directory, a directory inside it, or a directory that contains it.
     pub(super) fn removed_bytes(&self, directory: &Path) -> u64 {
         let tracked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let related = tracked
-            .files
-            .iter()
-            .filter(|(opened, _)| opened.starts_with(directory) || directory.starts_with(opened));
-        let mut counted = HashSet::new();
-        related
+        let related_files = tracked.files.iter().filter(|(opened_through, _)| {
+            opened_through.starts_with(directory) || directory.starts_with(opened_through)
+        });
+        let mut counted_inodes = HashSet::new();
+        related_files
             .filter_map(|(_, file)| removed_file(&*file.upgrade()?))
-            .filter(|(inode, _)| counted.insert(*inode))
+            .filter(|(inode, _)| counted_inodes.insert(*inode))
             .map(|(_, bytes)| bytes)
             .fold(0, u64::saturating_add)
     }
@@ -56,7 +55,7 @@ fn removed_file(file: &File) -> Option<((u64, u64), u64)> {
     (metadata.nlink() == 0).then(|| (inode, metadata.len().saturating_add(ENTRY_BYTES)))
 }
 
-/// On other platforms, an open file keeps its name.
+/// On other platforms, an open file cannot be removed.
 #[cfg(not(unix))]
 fn removed_file(_file: &File) -> Option<((u64, u64), u64)> {
     None

@@ -13,17 +13,17 @@ use super::identity::DirectoryIdentity;
 /// The maximum number of links in a path, as on Linux.
 const LINKS_MAX: usize = 40;
 
-/// A directory on the way to a granted one, or the granted one itself.
+/// An open directory on the way to a granted directory, or the granted directory itself.
 pub(super) struct ResolvedDirectory {
     pub(super) handle: File,
     /// The real path, without links.
     pub(super) path: PathBuf,
     pub(super) identity: DirectoryIdentity,
-    /// Whether the directory is inside one that some grant makes writable, at any depth.
+    /// Whether the directory is inside a directory that some grant makes writable, at any depth.
     pub(super) is_inside_writable: bool,
     /// Whether a link was followed to reach the directory. Set only for the last directory of a path.
     pub(super) has_link: bool,
-    /// Whether a plugin can replace the entries of this directory.
+    /// Whether a plugin can write to this directory: a grant makes this directory or one that contains it writable.
     is_writable: bool,
 }
 
@@ -37,46 +37,45 @@ pub(super) struct ResolvedDirectory {
 /// directory.
 pub(super) fn open_path(path: &Path, writable: &WritableRoots) -> io::Result<ResolvedDirectory> {
     let mut walk = PathWalk {
-        opened: vec![ResolvedDirectory::root_of(path, writable)?],
+        directories: vec![ResolvedDirectory::root_of(path, writable)?],
         names: Vec::new(),
-        links: 0,
+        link_count: 0,
     };
     walk.push_names(path);
     while let Some(name) = walk.names.pop() {
         walk.step(&name, writable)?;
     }
-    let directory = walk.opened.pop();
+    let directory = walk.directories.pop();
     let mut directory = directory.ok_or_else(|| io::Error::other("the path has no root"))?;
-    directory.has_link = walk.links > 0;
+    directory.has_link = walk.link_count > 0;
     Ok(directory)
 }
 
 /// The state of resolving a path.
 struct PathWalk {
-    /// The directories from the root to the current one. Never empty.
-    opened: Vec<ResolvedDirectory>,
-    /// The names that remain, the next one last.
+    /// The open directories from the root to the current one. Not empty until the walk ends.
+    directories: Vec<ResolvedDirectory>,
+    /// The names that remain. The last one is resolved next.
     names: Vec<PathBuf>,
     /// The number of links that were followed.
-    links: usize,
+    link_count: usize,
 }
 
 impl PathWalk {
-    /// Adds the names of a path before those that remain.
+    /// Adds the names of a path, which are resolved before the remaining names.
     fn push_names(&mut self, path: &Path) {
-        let names = path.components().rev();
-        let names = names.filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
-        self.names.extend(names.map(|part| PathBuf::from(part.as_os_str())));
+        let components = path.components().rev();
+        let names = components.filter(|component| matches!(component, Component::Normal(_) | Component::ParentDir));
+        self.names.extend(names.map(|name| PathBuf::from(name.as_os_str())));
     }
 
     /// Enters the directory with this name, returns to the parent for `..`, or follows the link with this name.
     fn step(&mut self, name: &Path, writable: &WritableRoots) -> io::Result<()> {
-        let Some(current) = self.opened.last() else {
+        let Some(current) = self.directories.last() else {
             return Err(io::Error::other("the path has no root"));
         };
         if name == Path::new("..") {
-            // Only the target of a link contains `..`, and no link may lead into a writable directory and out of it
-            // again.
+            // Only the target of a link contains `..`. No link may lead into a writable directory and out of it again.
             if current.is_writable {
                 let why = format!(
                     "a link leads through {}, which a plugin can write to",
@@ -84,8 +83,8 @@ impl PathWalk {
                 );
                 return Err(io::Error::other(why));
             }
-            if self.opened.len() > 1 {
-                self.opened.pop();
+            if self.directories.len() > 1 {
+                self.directories.pop();
             }
             return Ok(());
         }
@@ -97,23 +96,23 @@ impl PathWalk {
             return Err(io::Error::other("it is not a directory"));
         }
         let next = current.enter(name, writable)?;
-        self.opened.push(next);
+        self.directories.push(next);
         Ok(())
     }
 
-    /// Follows the link with this name: its target replaces the name.
+    /// Follows the link with this name: the target of the link replaces the name.
     fn follow_link(&mut self, name: &Path, writable: &WritableRoots) -> io::Result<()> {
-        let Some(current) = self.opened.last().filter(|current| !current.is_writable) else {
-            let link = self.opened.last().map(|current| current.path.join(name));
-            return Err(link_in_writable(&link.unwrap_or_default()));
+        let Some(current) = self.directories.last().filter(|current| !current.is_writable) else {
+            let link = self.directories.last().map(|current| current.path.join(name));
+            return Err(writable_link_error(&link.unwrap_or_default()));
         };
-        self.links += 1;
-        if self.links > LINKS_MAX {
+        self.link_count += 1;
+        if self.link_count > LINKS_MAX {
             return Err(io::Error::other("it has too many links"));
         }
         let target = read_link_contents(&current.handle, name)?;
         if target.has_root() {
-            self.opened = vec![ResolvedDirectory::root_of(&target, writable)?];
+            self.directories = vec![ResolvedDirectory::root_of(&target, writable)?];
         }
         self.push_names(&target);
         Ok(())
@@ -123,7 +122,7 @@ impl PathWalk {
 impl ResolvedDirectory {
     /// Opens the root directory of an absolute path.
     fn root_of(path: &Path, writable: &WritableRoots) -> io::Result<Self> {
-        let is_root = |part: &Component<'_>| matches!(part, Component::Prefix(_) | Component::RootDir);
+        let is_root = |component: &Component<'_>| matches!(component, Component::Prefix(_) | Component::RootDir);
         let root: PathBuf = path.components().take_while(is_root).collect();
         let handle = open_ambient_dir(&root, ambient_authority())?;
         let identity = DirectoryIdentity::of(&handle, &root)?;
@@ -153,7 +152,7 @@ impl ResolvedDirectory {
     }
 }
 
-fn link_in_writable(link: &Path) -> io::Error {
+fn writable_link_error(link: &Path) -> io::Error {
     io::Error::other(format!(
         "{} is a link inside a directory that a plugin can write to",
         link.display()

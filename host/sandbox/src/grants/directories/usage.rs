@@ -9,8 +9,8 @@ use cap_primitives::fs::{AccessModes, AccessType, FollowSymlinks, ReadDir, acces
 use super::quota::ENTRY_BYTES;
 use toolwit_core::limits::DIRECTORY_ENTRIES_MAX;
 
-/// The maximum length of a path from its base, in bytes. A directory with a longer path is opened as a new base, from which the
-/// paths below it start. The length is below the maximum of the operating system, so that deep trees can be measured.
+/// The maximum length of a path from its base, in bytes. A base is an open directory from which paths start. A directory with a
+/// longer path becomes a new base. The length is below the maximum of the operating system, so that deep trees can be measured.
 const PATH_BYTES_MAX: usize = 2_000;
 
 /// The maximum number of bases that are open at a time. Only a deep tree that branches at every depth needs several.
@@ -24,22 +24,21 @@ const BASES_MAX: usize = 64;
 /// - The host may not read the root of the tree.
 /// - The host may not read a directory of the tree, but can open files in it.
 ///
-/// A directory in which the host can neither read the names nor open files counts as empty, because no guest can open a file in
-/// it.
+/// A directory counts as empty if the host can neither read its names nor open files in it, because guests cannot open its files.
 ///
 /// # Errors
 /// If a directory of the tree cannot be read for a reason other than its removal or missing permissions.
 pub(super) fn measure_tree(directory: &File) -> io::Result<u64> {
-    let mut tree = Tree {
+    let mut walk = TreeWalk {
         bases: vec![directory.try_clone()?],
         pending: vec![(0, PathBuf::new())],
     };
     let (mut bytes, mut entry_count) = (0_u64, 0_u64);
-    while let Some((base, path)) = tree.pending.pop() {
-        let (base, path, entries) = match tree.open(base, path.clone()) {
+    while let Some((base, path)) = walk.pending.pop() {
+        let (base, path, entries) = match walk.open(base, path.clone()) {
             Ok(opened) => opened,
             Err(error) => {
-                bytes = bytes.saturating_add(bytes_of_unlistable(error, || tree.may_contain_open_files(base, &path))?);
+                bytes = bytes.saturating_add(unlistable_bytes(error, || walk.may_contain_open_files(base, &path))?);
                 continue;
             }
         };
@@ -47,13 +46,13 @@ pub(super) fn measure_tree(directory: &File) -> io::Result<u64> {
             return Ok(u64::MAX);
         }
         for entry in entries {
-            // The entries of a directory that was removed meanwhile end without an error.
+            // A directory that is removed meanwhile causes no error here: its list of entries ends.
             let entry = entry?;
             let (name, Ok(metadata)) = (entry.file_name(), entry.metadata()) else {
                 continue;
             };
             if metadata.is_dir() {
-                tree.pending.push((base, path.join(name)));
+                walk.pending.push((base, path.join(name)));
             }
             entry_count += 1;
             bytes = bytes.saturating_add(ENTRY_BYTES);
@@ -68,15 +67,15 @@ pub(super) fn measure_tree(directory: &File) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// The part of a tree that has not been measured.
-struct Tree {
+/// The state of measuring a tree.
+struct TreeWalk {
     /// The bases: open directories, each inside the previous one.
     bases: Vec<File>,
     /// Directories to measure: the index of a base, and the path from this base. The indices never decrease.
     pending: Vec<(usize, PathBuf)>,
 }
 
-impl Tree {
+impl TreeWalk {
     /// Opens a pending directory. Returns the index of its base, which may be new, its path from the base, and its entries.
     fn open(&mut self, base: usize, path: PathBuf) -> io::Result<(usize, PathBuf, ReadDir)> {
         self.bases.truncate(base + 1);
@@ -85,7 +84,7 @@ impl Tree {
             return Ok((base, path, entries));
         }
         let new_base = open_dir(&self.bases[base], &path)?;
-        // If no other pending directory starts from the old base, it is not needed any more.
+        // The old base is not needed any more if no pending directory starts from it.
         if self
             .pending
             .last()
@@ -98,8 +97,8 @@ impl Tree {
         Ok((self.bases.len() - 1, PathBuf::new(), entries))
     }
 
-    /// Returns whether a guest may have files open in or below a directory that the host may not list. Always `true` for the
-    /// granted directory: its permissions may have been different when a guest opened files.
+    /// Returns whether a guest may have files open in or below a directory that the host may not list. Returns `true` for the
+    /// root of the tree, because its permissions may have been different when a guest opened files.
     fn may_contain_open_files(&self, base: usize, path: &Path) -> bool {
         let Some(base) = self.bases.get(base).filter(|_| !path.as_os_str().is_empty()) else {
             return true;
@@ -128,7 +127,7 @@ fn list(base: &File, path: &Path) -> io::Result<ReadDir> {
 ///
 /// # Errors
 /// Any other error of listing the directory.
-fn bytes_of_unlistable(error: io::Error, may_contain_open_files: impl FnOnce() -> bool) -> io::Result<u64> {
+fn unlistable_bytes(error: io::Error, may_contain_open_files: impl FnOnce() -> bool) -> io::Result<u64> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match error.kind() {
         NotFound | NotADirectory => Ok(0),
@@ -147,11 +146,11 @@ mod tests {
 
     #[test]
     fn only_a_directory_that_was_removed_or_is_out_of_reach_counts_as_empty() {
-        let bytes = |kind: io::ErrorKind, is_reachable| bytes_of_unlistable(kind.into(), || is_reachable);
-        for is_reachable in [false, true] {
-            assert_eq!(bytes(NotFound, is_reachable).unwrap(), 0);
-            assert_eq!(bytes(NotADirectory, is_reachable).unwrap(), 0);
-            assert!(bytes(Other, is_reachable).is_err());
+        let bytes = |kind: io::ErrorKind, may_contain| unlistable_bytes(kind.into(), || may_contain);
+        for may_contain_open_files in [false, true] {
+            assert_eq!(bytes(NotFound, may_contain_open_files).unwrap(), 0);
+            assert_eq!(bytes(NotADirectory, may_contain_open_files).unwrap(), 0);
+            assert!(bytes(Other, may_contain_open_files).is_err());
         }
         assert_eq!(bytes(PermissionDenied, false).unwrap(), 0);
         assert_eq!(bytes(PermissionDenied, true).unwrap(), u64::MAX);
@@ -174,19 +173,19 @@ mod tests {
             fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
             (is_readable, bytes)
         };
-        let content = ENTRY_BYTES + 1_000;
-        let readable = (true, [ENTRY_BYTES + content, content]);
-        assert_eq!(measure_with_mode(0o700), readable);
-        for (mode, unreadable) in [
+        let closed_bytes = ENTRY_BYTES + 1_000;
+        let readable_result = (true, [ENTRY_BYTES + closed_bytes, closed_bytes]);
+        assert_eq!(measure_with_mode(0o700), readable_result);
+        for (mode, unreadable_bytes) in [
             (0o300, [u64::MAX, u64::MAX]),
             (0o100, [u64::MAX, u64::MAX]),
-            // A guest can open no file in `closed`. If `closed` itself is granted, the guest may already have files open.
+            // No guest can open a file in `closed` now. If `closed` itself is granted, a guest may have opened files before.
             (0o000, [ENTRY_BYTES, u64::MAX]),
         ] {
             let measured = measure_with_mode(mode);
             // A superuser may read every directory.
             assert!(
-                measured == (false, unreadable) || measured == readable,
+                measured == (false, unreadable_bytes) || measured == readable_result,
                 "{mode:o}: {measured:?}"
             );
         }

@@ -12,12 +12,12 @@ use toolwit_core::file::{LockedFile, StagedFile, sibling};
 /// could replace the directory, a later identity replaces the recorded one. The record is a file next to the grants file.
 /// Without a grants file, it is in memory.
 ///
-/// The record remains when a writable grant is revoked. Otherwise, a link that the plugin left behind could lead to a different
-/// directory unnoticed.
+/// An entry remains when a writable grant is revoked. Without the entry, the host would not notice that a link, which the plugin
+/// created before, leads to a different directory.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryRecord {
     grants_file: Option<PathBuf>,
-    /// The entries, if there is no grants file.
+    /// The entries, by path. Used only without a grants file.
     in_memory: HashMap<PathBuf, RecordedDirectory>,
 }
 
@@ -56,23 +56,22 @@ impl DirectoryRecord {
         }
     }
 
-    /// Adds entries for directories that are not recorded yet, and updates the existing entries of the others as
-    /// [`RecordedDirectory::updated`] does.
+    /// Adds entries. If a path already has an entry, updates the earlier entry as [`RecordedDirectory::updated`] does.
     ///
     /// # Errors
     /// If the record cannot be locked, read or written.
-    pub(crate) fn add(&mut self, new: HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
-        if new.is_empty() {
+    pub(crate) fn add(&mut self, entries: HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
+        if entries.is_empty() {
             return Ok(());
         }
         let Some(grants_file) = &self.grants_file else {
-            merge(&mut self.in_memory, new);
+            merge(&mut self.in_memory, entries);
             return Ok(());
         };
         let _lock = LockedFile::acquire(grants_file)?;
-        // Another process may have recorded the directories meanwhile.
+        // Read under the lock, because another process may have added entries meanwhile.
         let mut recorded = self.read()?;
-        merge(&mut recorded, new);
+        merge(&mut recorded, entries);
         write_record(grants_file, &recorded)
     }
 
@@ -88,8 +87,8 @@ impl DirectoryRecord {
             .any(|(path, directory)| is_replaced(path, directory, current)))
     }
 
-    /// Runs `change`, which grants directories in the grants file, and accepts the granted directories that were replaced since
-    /// they were recorded. `current` has the present identities of the granted directories, by path. The caller holds the
+    /// Runs `change`, which grants directories in the grants file. Accepts the granted directories that were replaced since they
+    /// were recorded. `current` has the present identities of the granted directories, by path. The caller must hold the
     /// lock of the grants file.
     ///
     /// The entries of replaced directories are removed before `change` runs: as soon as the grants file has changed, other
@@ -117,8 +116,8 @@ impl DirectoryRecord {
     }
 }
 
-fn merge(recorded: &mut HashMap<PathBuf, RecordedDirectory>, new: HashMap<PathBuf, RecordedDirectory>) {
-    for (path, directory) in new {
+fn merge(recorded: &mut HashMap<PathBuf, RecordedDirectory>, entries: HashMap<PathBuf, RecordedDirectory>) {
+    for (path, directory) in entries {
         let earlier = recorded.entry(path).or_insert(directory);
         *earlier = earlier.updated(directory);
     }
@@ -128,7 +127,7 @@ fn merge(recorded: &mut HashMap<PathBuf, RecordedDirectory>, new: HashMap<PathBu
 fn is_replaced(path: &Path, directory: &RecordedDirectory, current: &HashMap<PathBuf, DirectoryIdentity>) -> bool {
     current
         .get(path)
-        .is_some_and(|identity| !identity.is_recorded_as(directory.identity))
+        .is_some_and(|identity| !identity.matches_recorded(directory.identity))
 }
 
 fn record_path(grants_file: &Path) -> PathBuf {
@@ -173,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_that_a_plugin_could_have_replaced_stays_recorded_as_such() {
+    fn a_directory_recorded_as_inside_a_writable_one_stays_recorded_as_that() {
         let directory = tempfile::tempdir().unwrap();
         for grants_file in [None, Some(directory.path().join("grants.toml"))] {
             let mut record = DirectoryRecord::new(grants_file);

@@ -32,13 +32,13 @@ pub enum GrantsFileErrorReason {
     /// The grants are an inline array, which the host cannot edit.
     #[error("has its grants in an inline array; write each as a `[[grant]]` table")]
     InlineGrants,
-    /// A rule of the new grant cannot be enforced, or the file would be invalid after the change.
+    /// A rule of the new grant cannot be enforced, or the file cannot be edited, or would be invalid after the change.
     #[error("cannot have this grant: {0}")]
     NotGrantable(String),
     /// The file has no grant for the plugin.
     #[error("has no grant for `{0}`")]
     NotGranted(String),
-    /// The plugin has no rule with this text, or several rules whose text starts with it.
+    /// The plugin has no rule whose text starts with the requested text, or several.
     #[error("has {} for `{rule}`; its rules for `{plugin}` are: {}", if *.is_ambiguous { "several rules" } else { "no rule" }, .rules.join("; "))]
     NotOneRule {
         /// The plugin.

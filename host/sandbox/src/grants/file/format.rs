@@ -1,4 +1,4 @@
-//! The TOML format of the grants file: parsing a file, and writing one grant.
+//! The TOML format of the grants file: parsing a file, adding a grant, and removing rules.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ impl Grants {
         };
         let version = *file.version.get_ref();
         if version != VERSION {
-            let message = format!("version {version} is not known; this host reads version {VERSION}");
+            let message = format!("version {version} is not supported; this host reads version {VERSION}");
             return Err(invalid(file.version.span().start, RuleError::new(message)));
         }
         let mut grants = Vec::with_capacity(file.grant.len());
@@ -174,7 +174,7 @@ fn check_grant(grant: &Grant) -> Result<(), RuleError> {
     if let Some(pair) = guest_paths.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(RuleError::new(format!("two directories are granted as `{}`", pair[0])));
     }
-    // A person reads rules before accepting them, and a control character could hide or forge a rule.
+    // A control character could hide or forge a rule when a person reads the rules to accept them.
     let paths = grant
         .rules
         .files
@@ -224,7 +224,8 @@ pub struct NewGrant {
 }
 
 impl NewGrant {
-    /// Returns whether earlier permanent grants for the same version already contain all rules of this permanent grant.
+    /// Returns whether earlier grants contain all rules of this grant. Compares only permanent grants for the same plugin and
+    /// version.
     pub(super) fn is_covered_by(&self, grants: &[Grant]) -> bool {
         let mut missing_rules = self.rules.clone();
         for grant in grants.iter().filter(|grant| self.can_replace(grant)) {
@@ -242,7 +243,7 @@ impl NewGrant {
     /// Creates the [`Grant`] of an application, which has no position in a file.
     ///
     /// # Errors
-    /// For a name that no plugin can have, an invalid digest, and rules that no grants file could have.
+    /// For a name that no plugin can have, an invalid digest, and rules that would be invalid in a grants file.
     pub(crate) fn into_grant(self) -> Result<Grant, RuleError> {
         let grant = Grant {
             position: None,
@@ -272,7 +273,7 @@ impl NewGrant {
             table["scope"] = toml_edit::value(self.scope.to_string());
             table["issued"] = toml_edit::value(i64::try_from(issued).unwrap_or(i64::MAX));
         }
-        for (key, item) in rules_items(&self.rules)? {
+        for (key, item) in table_items(&self.rules)? {
             table[&key] = item;
         }
         Ok(table)
@@ -282,8 +283,8 @@ impl NewGrant {
 /// Removes the rules that are in `before` but not in `after` from a table of the file. Keys without a removed rule keep their
 /// text.
 pub(super) fn remove_rules(table: &mut Table, before: &GrantRules, after: &GrantRules) -> Result<(), String> {
-    let after = rules_items(after)?;
-    for (key, item) in rules_items(before)? {
+    let after = table_items(after)?;
+    for (key, item) in table_items(before)? {
         match after.iter().find(|(after_key, _)| *after_key == key) {
             None => {
                 table.remove(&key);
@@ -295,13 +296,14 @@ pub(super) fn remove_rules(table: &mut Table, before: &GrantRules, after: &Grant
     Ok(())
 }
 
-/// Converts rules to items of a table, one for each kind of rule.
-fn rules_items(rules: &GrantRules) -> Result<Vec<(String, Item)>, String> {
+/// Converts rules to the items of a grant's table, with one item for each kind of rule. An item has a key, such as `http`, and
+/// an inline value.
+fn table_items(rules: &GrantRules) -> Result<Vec<(String, Item)>, String> {
     let text = toml::to_string(rules).map_err(|error| error.to_string())?;
     let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     let to_inline = |(key, item): (&str, &Item)| {
         let mut item = item.clone();
-        // Converts tables to inline values, so that each key is one line of the grant.
+        // Converts tables to inline values, so that each item is one line of the file.
         item.make_value();
         if let Some(value) = item.as_value_mut() {
             value.decor_mut().clear();
@@ -316,7 +318,7 @@ pub(super) fn unix_seconds() -> u64 {
     time_since_1970().as_secs()
 }
 
-/// Returns the nanoseconds since 1970. With seconds, a grant that is issued twice within a second would be the same grant.
+/// Returns the nanoseconds since 1970. With only the seconds, equal grants of the same second would have the same identity.
 pub(super) fn unix_nanoseconds() -> u64 {
     u64::try_from(time_since_1970().as_nanos()).unwrap_or(u64::MAX)
 }

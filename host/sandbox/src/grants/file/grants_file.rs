@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
@@ -15,11 +15,11 @@ use super::rule_lookup::find_rule;
 use super::use_record::UseRecord;
 use crate::grants::directories::{DirectoryIdentity, GrantableArea, OpenDirectory, WritableRoots};
 use crate::grants::{DirectoryRule, Grant, GrantRules, GrantScope, Grants, GrantsError};
-use toolwit_core::file::{LockedFile, private_options, sibling};
+use toolwit_core::file::{LockedFile, private_options, read_file, sibling};
 use toolwit_core::limits::GRANTS_BYTES_MAX;
 use toolwit_core::text::sha256;
 
-/// The text that stands for a file that does not exist.
+/// The content that a grants file has before it exists.
 const EMPTY_FILE: &str = "version = 1\n";
 
 /// An operator's grants file.
@@ -96,8 +96,10 @@ struct PlannedChange {
     lock: LockedFile,
     /// The new content of the file.
     text: String,
-    /// The descriptions of the changed rules. If there are none, the file stays unchanged.
-    rules: Vec<String>,
+    /// Whether the new content must be written.
+    is_changed: bool,
+    /// The descriptions of the changed rules.
+    changed_rules: Vec<String>,
     log_line: Json,
 }
 
@@ -122,8 +124,8 @@ impl GrantsFile {
         Ok(self.read_text_and_grants()?.1)
     }
 
-    /// Reads and checks the file, and returns its text with the grants. A program that asks a person to accept the grants shows
-    /// and accepts this content, because the file can change meanwhile.
+    /// Reads and checks the file, and returns its text with the grants. The file can change at any time, so a program that asks a
+    /// person to accept the grants must show and accept the same `GrantsContent`.
     ///
     /// # Errors
     /// Those of [`GrantsFile::read`].
@@ -147,9 +149,9 @@ impl GrantsFile {
 
     /// Adds a grant at the end of the file, which is created if it does not exist. Returns whether the file changed.
     ///
-    /// A permanent grant replaces the rules for the same things in permanent grants for the same plugin and version, so that
-    /// repeated grants do not accumulate. Grants of the plugin for one call that are used up are removed. A directory that was
-    /// replaced since it was granted is accepted.
+    /// A permanent grant replaces rules of earlier permanent grants for the same plugin and version: equal rules, and for example
+    /// rules for the same guest path. So repeated grants do not accumulate. Used grants of the plugin for one call are removed. A
+    /// directory that was replaced since it was granted is accepted.
     ///
     /// # Errors
     /// If the file cannot be read or changed, and [`GrantsFileErrorReason::NotGrantable`] for a rule that no host could
@@ -166,8 +168,9 @@ impl GrantsFile {
             let is_directory_replaced = record
                 .has_replaced_directory(&directories)
                 .map_err(GrantsFileErrorReason::Read)?;
-            let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
-            let is_used_up = |earlier: &Grant| earlier.scope == GrantScope::Once && used.contains(&earlier.identity());
+            let used_identities = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
+            let is_used_up =
+                |earlier: &Grant| earlier.scope == GrantScope::Once && used_identities.contains(&earlier.identity());
             if grant.scope == GrantScope::Always && grant.is_covered_by(grants) && !is_directory_replaced {
                 return Ok(Vec::new());
             }
@@ -188,13 +191,12 @@ impl GrantsFile {
             tables.push(table);
             Ok(grant.rules.describe())
         })?;
-        if change.rules.is_empty() {
-            return Ok(false);
+        if change.is_changed {
+            record
+                .accept_replaced(&directories, || self.write_change(&change))
+                .map_err(|error| self.error(GrantsFileErrorReason::Write(error)))?;
         }
-        record
-            .accept_replaced(&directories, || self.write_change(&change))
-            .map_err(|error| self.error(GrantsFileErrorReason::Write(error)))?;
-        Ok(true)
+        Ok(change.is_changed)
     }
 
     /// Removes all grants of a plugin. Returns the number of removed grants.
@@ -206,7 +208,7 @@ impl GrantsFile {
         self.change("revoke", plugin, |tables, grants| {
             let plugin_grants: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
             removed_count = plugin_grants.len();
-            if plugin_grants.is_empty() {
+            if removed_count == 0 {
                 return Err(GrantsFileErrorReason::NotGranted(plugin.to_owned()));
             }
             tables.retain(|table| table.get("plugin").and_then(Item::as_str) != Some(plugin));
@@ -216,7 +218,7 @@ impl GrantsFile {
     }
 
     /// Removes one rule from all grants of a plugin. `rule` is the text of the rule as in [`GrantRules::describe`], or its
-    /// first words. Returns the full text.
+    /// first words. Returns the full text of the rule.
     ///
     /// A used grant for one call or one conversation that contains the rule is removed with all its rules.
     ///
@@ -225,14 +227,14 @@ impl GrantsFile {
     /// [`GrantsFileErrorReason::NotOneRule`] unless the text identifies exactly one rule.
     pub fn revoke_rule(&self, plugin: &str, rule: &str) -> Result<String, GrantsFileError> {
         let revoked_rules = self.change("revoke", plugin, |tables, grants| {
-            let used = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
+            let used_identities = UseRecord::of(&self.path).read().map_err(GrantsFileErrorReason::Read)?;
             let revoked_rule = find_rule(grants, plugin, rule)?;
             let plugin_grants = grants.iter().enumerate().filter(|(_, grant)| grant.plugin == plugin);
             for (index, grant) in plugin_grants.rev() {
                 let mut rules = grant.rules.clone();
-                rules.retain(|line| line != revoked_rule);
+                rules.retain(|description| description != revoked_rule);
                 // The identity of a used grant depends on its rules: with fewer rules, the grant would count as unused.
-                if rules != grant.rules && used.contains(&grant.identity()) {
+                if rules != grant.rules && used_identities.contains(&grant.identity()) {
                     rules = GrantRules::default();
                 }
                 reduce_rules(tables, index, &grant.rules, &rules)?;
@@ -247,13 +249,13 @@ impl GrantsFile {
     /// # Errors
     /// [`GrantsFileErrorReason::Read`].
     pub fn is_used(&self, grant: &Grant) -> Result<bool, GrantsFileError> {
-        let used = UseRecord::of(&self.path).read();
-        let used = used.map_err(|error| self.error(GrantsFileErrorReason::Read(error)))?;
-        Ok(used.contains(&grant.identity()))
+        match UseRecord::of(&self.path).read() {
+            Ok(identities) => Ok(identities.contains(&grant.identity())),
+            Err(error) => Err(self.error(GrantsFileErrorReason::Read(error))),
+        }
     }
 
-    /// Changes the grants under the lock. `edit` returns the descriptions of the changed rules, for the log. If there are none,
-    /// nothing is written. Returns the same descriptions.
+    /// Changes the grants under the lock. `edit` and this function return the descriptions of the changed rules.
     fn change(
         &self,
         action: &str,
@@ -261,15 +263,15 @@ impl GrantsFile {
         edit: impl FnOnce(&mut ArrayOfTables, &[Grant]) -> Result<Vec<String>, GrantsFileErrorReason>,
     ) -> Result<Vec<String>, GrantsFileError> {
         let change = self.plan_change(action, plugin, edit)?;
-        if !change.rules.is_empty() {
-            self.write_change(&change)
-                .map_err(|error| self.error(GrantsFileErrorReason::Write(error)))?;
+        if change.is_changed {
+            let written = self.write_change(&change);
+            written.map_err(|error| self.error(GrantsFileErrorReason::Write(error)))?;
         }
-        Ok(change.rules)
+        Ok(change.changed_rules)
     }
 
-    /// Acquires the lock, and computes and checks a change of the grants. `edit` returns the descriptions of the
-    /// changed rules. Writes nothing.
+    /// Acquires the lock, and computes and checks a change of the grants. Does not change the file. `edit` changes the tables of
+    /// the grants, and returns the descriptions of the changed rules.
     fn plan_change(
         &self,
         action: &str,
@@ -286,17 +288,21 @@ impl GrantsFile {
             .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()))
             .as_array_of_tables_mut()
             .ok_or_else(|| self.error(GrantsFileErrorReason::InlineGrants))?;
-        let rules = edit(tables, &grants.grants).map_err(|reason| self.error(reason))?;
+        let table_count = tables.len();
+        let changed_rules = edit(tables, &grants.grants).map_err(|reason| self.error(reason))?;
+        // A grant without rules can be removed too.
+        let is_changed = !changed_rules.is_empty() || tables.len() < table_count;
         let text = document.to_string();
-        if !rules.is_empty() {
+        if is_changed {
             Grants::parse(text.as_bytes())
                 .map_err(|error| self.error(GrantsFileErrorReason::NotGrantable(error.to_string())))?;
         }
         Ok(PlannedChange {
             lock,
             text,
-            log_line: json!({"time": unix_seconds(), "action": action, "plugin": plugin, "what": rules}),
-            rules,
+            log_line: json!({"time": unix_seconds(), "action": action, "plugin": plugin, "what": changed_rules}),
+            is_changed,
+            changed_rules,
         })
     }
 
@@ -304,27 +310,31 @@ impl GrantsFile {
         self.write(&change.lock, change.text.as_bytes(), &change.log_line)
     }
 
-    /// Replaces the file and records the change in the log. If the log cannot be written, restores the earlier content.
+    /// Replaces the file and appends a line to the log. If the line cannot be written, restores the earlier content of the file.
     fn write(&self, file: &LockedFile, content: &[u8], log_line: &Json) -> io::Result<()> {
         let mut log = private_options()
             .create(true)
             .append(true)
             .open(sibling(&self.path, ".log"))?;
-        let before = fs::read(&self.path).ok();
+        let earlier_content = match fs::read(&self.path) {
+            Ok(content) => Some(content),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
         file.replace(content)?;
         let log_result = log
             .write_all(format!("{log_line}\n").as_bytes())
             .and_then(|()| log.sync_data());
         log_result.inspect_err(|_| {
-            let _ = match &before {
-                Some(before) => file.replace(before),
+            let _ = match &earlier_content {
+                Some(earlier_content) => file.replace(earlier_content),
                 None => fs::remove_file(&self.path),
             };
         })
     }
 
     fn read_text_and_grants(&self) -> Result<(String, Grants), GrantsFileError> {
-        let bytes = match read_grants_file(&self.path) {
+        let bytes = match read_file(&self.path, GRANTS_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => EMPTY_FILE.as_bytes().to_vec(),
             Err(error) => return Err(self.error(GrantsFileErrorReason::Read(error))),
@@ -341,22 +351,8 @@ impl GrantsFile {
     }
 }
 
-/// Reads a grants file, up to one byte over its maximum size. Refuses anything but a regular file: a pipe would block, and a
-/// device may be endless.
-pub(crate) fn read_grants_file(file: &Path) -> io::Result<Vec<u8>> {
-    let metadata = fs::metadata(file)?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(file)?
-        .take(GRANTS_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Checks that the directories of new rules can be granted in addition to the earlier grants. Returns their identities, by
-/// their paths in the rules.
+/// Checks that the directories of new rules can be granted in addition to the earlier grants. Returns the identities of the
+/// directories, by their paths in the rules.
 fn check_directories(
     rules: &GrantRules,
     earlier: &[Grant],
@@ -376,7 +372,7 @@ fn check_directories(
     rules.files.iter().map(check_rule).collect()
 }
 
-/// Reduces the rules of the table with this index from `before` to `after`. A table without rules is removed.
+/// Reduces the rules of the table with this index from `before` to `after`. Removes the table if no rules remain.
 fn reduce_rules(
     tables: &mut ArrayOfTables,
     index: usize,

@@ -23,7 +23,7 @@ fn new_grant(rules: &str) -> NewGrant {
 }
 
 #[test]
-#[cfg_attr(not(feature = "network"), ignore = "rules for hosts are refused without the feature")]
+#[cfg_attr(not(feature = "network"), ignore = "HTTP rules are refused without the feature")]
 fn rules_are_the_same_after_writing_and_reading() {
     let directory = tempfile::tempdir().unwrap();
     let host_path = directory.path().to_str().unwrap();
@@ -55,7 +55,7 @@ random = "real"
 "#
     );
     let grant = new_grant(&rules);
-    let file = GrantsFile::new(directory.path().join("own/grants.toml"));
+    let file = GrantsFile::new(directory.path().join("missing/grants.toml"));
     file.grant(&grant).unwrap();
     let grants_of_file = file.read().unwrap().grants;
     assert_eq!(grants_of_file[0].rules, grant.rules);
@@ -139,7 +139,7 @@ fn a_replaced_directory_is_accepted_only_if_its_grant_is_written() {
         "files = [{{ host = {granted_directory:?}, guest = \"/in\" }}]"
     ));
     file.grant(&grant).unwrap();
-    // The record of another directory at this path.
+    // Records another directory at this path.
     let record = directory.path().join("grants.toml.directories");
     let earlier_record = format!("0:0 {}\n", granted_directory.display());
     fs::write(&record, &earlier_record).unwrap();
@@ -156,9 +156,9 @@ fn a_replaced_directory_is_accepted_only_if_its_grant_is_written() {
     );
     fs::remove_dir(&obstacle).unwrap();
     // The file would be invalid with the grant.
-    let mut invalid = grant.clone();
-    invalid.plugin = "not a name".to_owned();
-    file.grant(&invalid).unwrap_err();
+    let mut invalid_grant = grant.clone();
+    invalid_grant.plugin = "not a name".to_owned();
+    file.grant(&invalid_grant).unwrap_err();
     assert_eq!(
         fs::read_to_string(&record).unwrap(),
         earlier_record,
@@ -174,21 +174,34 @@ fn a_replaced_directory_is_accepted_only_if_its_grant_is_written() {
 fn a_use_is_recorded_once_and_not_in_a_damaged_record() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("grants.toml");
-    let [one, other] = ["1", "2"].map(|digit| digit.repeat(64));
+    let [first, second] = ["1", "2"].map(|digit| digit.repeat(64));
     let add = |identity: &str| UseRecord::of(&path).add(identity);
-    assert!(UseRecord::of(&path).would_add(&one).unwrap());
-    assert!(add(&one).unwrap() && !add(&one).unwrap());
-    assert!(!UseRecord::of(&path).would_add(&one).unwrap());
+    assert!(UseRecord::of(&path).would_add(&first).unwrap());
+    assert!(add(&first).unwrap() && !add(&first).unwrap());
+    assert!(!UseRecord::of(&path).would_add(&first).unwrap());
     let record = directory.path().join("grants.toml.used");
     let complete = fs::read_to_string(&record).unwrap();
     let shortened = complete[..40].to_owned();
     let zeros = format!("{complete}{}", "\0".repeat(65));
-    for damaged in [shortened, zeros, format!("{complete}\n{other}\n")] {
+    for damaged in [shortened, zeros, format!("{complete}\n{second}\n")] {
         fs::write(&record, &damaged).unwrap();
-        let error = add(&other).unwrap_err().to_string();
+        let error = add(&second).unwrap_err().to_string();
         assert!(error.contains("damaged"), "{damaged:?}: {error}");
-        assert!(UseRecord::of(&path).would_add(&other).is_err());
+        assert!(UseRecord::of(&path).would_add(&second).is_err());
     }
     fs::write(&record, complete).unwrap();
-    assert!(add(&other).unwrap());
+    assert!(add(&second).unwrap());
+}
+
+#[test]
+fn a_grant_without_rules_can_be_revoked() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = GrantsFile::new(directory.path().join("grants.toml"));
+    fs::write(
+        file.path(),
+        "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\n",
+    )
+    .unwrap();
+    assert_eq!(file.revoke("p").unwrap(), 1);
+    assert!(file.read().unwrap().grants.is_empty());
 }

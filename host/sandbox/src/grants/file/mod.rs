@@ -12,6 +12,5 @@ pub(crate) mod use_record;
 pub(crate) use directory_record::DirectoryRecord;
 pub use error::{GrantsFileError, GrantsFileErrorReason};
 pub use format::NewGrant;
-pub(crate) use grants_file::read_grants_file;
 pub use grants_file::{GrantsContent, GrantsFile};
 pub(crate) use use_record::UseRecord;

@@ -3,8 +3,12 @@
 use super::error::GrantsFileErrorReason;
 use crate::grants::Grant;
 
-/// Finds a rule of a plugin, and returns its text. This is the rule whose text is `rule`, or else the only rule whose text
-/// starts with the words of `rule`.
+/// Finds a rule of a plugin, and returns its text. Finds the rule whose text is `rule`. If there is none, finds the only rule
+/// whose text starts with the words of `rule`.
+///
+/// # Errors
+/// [`GrantsFileErrorReason::NotGranted`] if the plugin has no grant, and [`GrantsFileErrorReason::NotOneRule`] if no rule or
+/// several rules start with these words.
 pub(super) fn find_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<String, GrantsFileErrorReason> {
     let plugin_grants: Vec<_> = grants.iter().filter(|grant| grant.plugin == plugin).collect();
     if plugin_grants.is_empty() {
@@ -13,10 +17,10 @@ pub(super) fn find_rule(grants: &[Grant], plugin: &str, rule: &str) -> Result<St
     let mut rules: Vec<String> = plugin_grants.iter().flat_map(|grant| grant.rules.describe()).collect();
     rules.sort();
     rules.dedup();
-    if let Some(exact) = rules.iter().find(|line| *line == rule) {
-        return Ok(exact.clone());
+    if let Some(equal_rule) = rules.iter().find(|text| *text == rule) {
+        return Ok(equal_rule.clone());
     }
-    let starts_with_words = |line: &&String| line.strip_prefix(rule).is_some_and(|rest| rest.starts_with([' ', ',']));
+    let starts_with_words = |text: &&String| text.strip_prefix(rule).is_some_and(|end| end.starts_with([' ', ',']));
     let matching: Vec<_> = rules.iter().filter(starts_with_words).collect();
     match matching.as_slice() {
         [one] => Ok((*one).clone()),

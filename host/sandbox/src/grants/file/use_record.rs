@@ -45,7 +45,7 @@ impl UseRecord {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// Records the use of a grant. Returns `false` if a process has already used the grant.
+    /// Records the use of a grant. Returns `false` if this or another process has already used the grant.
     ///
     /// The record is replaced atomically under the lock of the grants file, so that an interrupted write leaves the previous
     /// record.
@@ -64,13 +64,13 @@ impl UseRecord {
         Ok(true)
     }
 
-    /// Returns what [`UseRecord::add`] would return, without recording a use.
+    /// Returns the result that [`UseRecord::add`] would return. Does not record a use.
     ///
     /// # Errors
     /// Those of [`UseRecord::add`].
     pub(crate) fn would_add(&self, identity: &str) -> io::Result<bool> {
         let _lock = LockedFile::acquire(&self.grants_file)?;
-        // Checks that the record can be written. The staged file is deleted at once, because it is not committed.
+        // Checks that the record can be written. Dropping the staged file without a commit deletes it.
         StagedFile::write_private(&self.path(), b"")?;
         Ok(!self.read()?.contains(identity))
     }

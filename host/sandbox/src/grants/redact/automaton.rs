@@ -5,12 +5,13 @@
 
 use zeroize::{DefaultIsZeroes, Zeroizing};
 
-/// The state of a search: the longest suffix of the text that is a prefix of a pattern.
+/// The state of a search: the index of the [`Node`] whose text is the longest suffix of the searched text that is a prefix of a
+/// pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SearchState(u32);
 
-/// A state of the automaton: a node in the tree of all patterns. The path from the root to the node is the text of the node.
-/// The index 0 is the root. Since the root is not a child of a node, the index 0 also stands for a missing child or sibling.
+/// A state of the automaton: a node in the tree of all patterns. The bytes on the path from the root to the node are the text of
+/// the node. The root has the index 0. Since the root is never a child, the index 0 also stands for a missing child or sibling.
 #[derive(Clone, Copy, Default)]
 struct Node {
     /// The last byte of the node's text.
@@ -31,13 +32,13 @@ impl DefaultIsZeroes for Node {}
 #[derive(Default)]
 pub(super) struct Automaton {
     nodes: Zeroizing<Vec<Node>>,
-    /// The child of the root for each byte, because most bytes of a text are read at the root.
+    /// The child of the root for each byte, or 0. A table for fast access, because most bytes of a text are read at the root.
     root_children: Zeroizing<Vec<u32>>,
 }
 
 impl Automaton {
-    /// Creates the automaton of some patterns. Without patterns, the automaton allocates nothing, and its states must not be
-    /// used.
+    /// Creates the automaton of some patterns. Without patterns, the automaton allocates nothing, and only
+    /// [`Automaton::is_empty`] may be called.
     pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
         let node_count_max = 1 + patterns.clone().map(<[u8]>::len).sum::<usize>();
         if node_count_max == 1 {
@@ -61,13 +62,13 @@ impl Automaton {
         self.nodes.is_empty()
     }
 
-    /// Returns the state after another byte. A search follows at most as many fallbacks as the text has bytes, so that it takes
-    /// linear time.
+    /// Returns the state after another byte. A search takes linear time, because it follows at most as many fallbacks as the text
+    /// has bytes.
     pub(super) fn step(&self, state: SearchState, byte: u8) -> SearchState {
         self.step_and_report(state, byte, || {})
     }
 
-    /// Returns the state after another byte, and calls a function for each fallback that it follows.
+    /// Returns the state after another byte. Calls `on_fallback` for each fallback that is followed.
     fn step_and_report(&self, state: SearchState, byte: u8, mut on_fallback: impl FnMut()) -> SearchState {
         let mut index = state.0;
         while index != 0 {
@@ -80,12 +81,12 @@ impl Automaton {
         SearchState(self.root_children[usize::from(byte)])
     }
 
-    /// Returns the length of the longest suffix of the text that is a prefix of a pattern.
+    /// Returns the length of the longest suffix of the searched text that is a prefix of a pattern.
     pub(super) fn depth(&self, state: SearchState) -> usize {
         self.node(state.0).depth as usize
     }
 
-    /// Returns the length of the longest pattern that ends at the last byte of the text, or 0.
+    /// Returns the length of the longest pattern that ends at the last byte of the searched text, or 0.
     pub(super) fn matched_length(&self, state: SearchState) -> usize {
         self.node(state.0).matched_length as usize
     }
@@ -99,9 +100,9 @@ impl Automaton {
     }
 
     fn children(&self, parent: u32) -> impl Iterator<Item = u32> {
-        let existing = |index: u32| Some(index).filter(|index| *index != 0);
-        let first = existing(self.node(parent).first_child);
-        std::iter::successors(first, move |child| existing(self.node(*child).next_sibling))
+        let non_zero = |index: u32| Some(index).filter(|index| *index != 0);
+        let first = non_zero(self.node(parent).first_child);
+        std::iter::successors(first, move |child| non_zero(self.node(*child).next_sibling))
     }
 
     fn insert(&mut self, pattern: &[u8]) {
@@ -134,25 +135,25 @@ impl Automaton {
         child
     }
 
-    /// Sets the fallbacks in the order of depth: the fallback of a node is always less deep, and its own fallback must be set
-    /// first.
+    /// Sets the fallback of each node, and adds the patterns that end at a fallback to `matched_length`. Visits the nodes in the
+    /// order of their depth, because the fallback of a node is less deep and must be complete before.
     fn set_fallbacks(&mut self) {
         let mut level: Vec<u32> = self.children(0).collect();
         while !level.is_empty() {
-            let mut next = Vec::new();
+            let mut next_level = Vec::new();
             for parent in level {
-                let fallback = SearchState(self.node(parent).fallback);
+                let parent_fallback = SearchState(self.node(parent).fallback);
                 let children: Vec<u32> = self.children(parent).collect();
                 for child in &children {
-                    let target = self.step(fallback, self.node(*child).byte).0;
-                    let shorter = self.node(target).matched_length;
+                    let fallback = self.step(parent_fallback, self.node(*child).byte).0;
+                    let suffix_length = self.node(fallback).matched_length;
                     let node = &mut self.nodes[*child as usize];
-                    node.fallback = target;
-                    node.matched_length = node.matched_length.max(shorter);
+                    node.fallback = fallback;
+                    node.matched_length = node.matched_length.max(suffix_length);
                 }
-                next.extend(children);
+                next_level.extend(children);
             }
-            level = next;
+            level = next_level;
         }
     }
 }
@@ -198,7 +199,7 @@ mod tests {
     // attack: K3
     #[test]
     fn a_text_takes_at_most_two_steps_for_each_byte() {
-        // Long patterns of one repeated byte, and text that leaves them again and again, cause the most fallbacks.
+        // Long patterns of one repeated byte cause the most fallbacks, if the text matches and then leaves them repeatedly.
         let patterns = [
             "a".repeat(500),
             format!("{}b", "a".repeat(300)),

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::automaton::{Automaton, SearchState};
-use super::escape::{EscapeDecoder, EscapeKind};
+use super::escape::{EscapeDecoder, EscapeSyntax};
 
-/// The maximum number of line break characters that are skipped between two digits of base64: a carriage return and a
-/// line feed.
+/// The maximum number of line break characters that are skipped between two digits of base64. A line break has at most two: a
+/// carriage return and a line feed.
 const LINE_BREAK_BYTES_MAX: u8 = 2;
 
 /// An encoding of text or bytes.
@@ -15,12 +15,13 @@ const LINE_BREAK_BYTES_MAX: u8 = 2;
 pub(super) enum Encoding {
     Plain,
     /// Some characters are replaced by escapes.
-    Escaped(EscapeKind),
-    /// Hex digits. The first byte begins after the first `skipped` digits of a run of digits.
+    Escaped(EscapeSyntax),
+    /// Hex digits. The first byte begins after the first `skipped` digits of a sequence of digits.
     Hex {
         skipped: u8,
     },
-    /// Base64 of either alphabet. The first byte begins after the first `skipped` digits of a run of digits.
+    /// Base64 of the standard or the URL-safe alphabet. The first byte begins after the first `skipped` digits of a sequence of
+    /// digits.
     Base64 {
         skipped: u8,
     },
@@ -29,10 +30,10 @@ pub(super) enum Encoding {
 impl Encoding {
     pub(super) const ALL: [Self; 11] = [
         Self::Plain,
-        Self::Escaped(EscapeKind::Percent),
-        Self::Escaped(EscapeKind::Form),
-        Self::Escaped(EscapeKind::Backslash),
-        Self::Escaped(EscapeKind::Entity),
+        Self::Escaped(EscapeSyntax::Percent),
+        Self::Escaped(EscapeSyntax::Form),
+        Self::Escaped(EscapeSyntax::Backslash),
+        Self::Escaped(EscapeSyntax::Entity),
         Self::Hex { skipped: 0 },
         Self::Hex { skipped: 1 },
         Self::Base64 { skipped: 0 },
@@ -42,10 +43,10 @@ impl Encoding {
     ];
 }
 
-/// Decodes a text from one encoding, and searches the decoded bytes for secrets. The text can come in pieces.
-pub(super) struct Reader {
+/// A search for secrets in a text of one encoding. The text is decoded first, and can come in pieces.
+pub(super) struct EncodedSearch {
     decoder: Decoder,
-    search: SecretSearch,
+    decoded_search: DecodedSearch,
 }
 
 enum Decoder {
@@ -54,24 +55,30 @@ enum Decoder {
     Digits(DigitDecoder),
 }
 
-impl Reader {
+impl EncodedSearch {
     pub(super) fn new(encoding: Encoding) -> Self {
         let decoder = match encoding {
             Encoding::Plain => Decoder::Plain,
-            Encoding::Escaped(kind) => Decoder::Escaped(EscapeDecoder::new(kind)),
+            Encoding::Escaped(syntax) => Decoder::Escaped(EscapeDecoder::new(syntax)),
             Encoding::Hex { skipped } => Decoder::Digits(DigitDecoder::new(4, skipped)),
             Encoding::Base64 { skipped } => Decoder::Digits(DigitDecoder::new(6, skipped)),
         };
         Self {
             decoder,
-            search: SecretSearch::default(),
+            decoded_search: DecodedSearch::default(),
         }
     }
 
-    /// Reads a piece of the text that begins at the position `start`. Reports the range of each secret that ends in
-    /// this piece.
-    pub(super) fn read(&mut self, secrets: &Automaton, piece: &[u8], start: u64, on_found: &mut dyn FnMut(Range<u64>)) {
-        let search = &mut self.search;
+    /// Searches a piece of the text that begins at the position `start`. Calls `on_found` with the range of each secret that ends
+    /// in this piece.
+    pub(super) fn search_piece(
+        &mut self,
+        secrets: &Automaton,
+        piece: &[u8],
+        start: u64,
+        on_found: &mut dyn FnMut(Range<u64>),
+    ) {
+        let search = &mut self.decoded_search;
         match &mut self.decoder {
             Decoder::Plain => {
                 for (position, byte) in (start..).zip(piece) {
@@ -97,37 +104,37 @@ impl Reader {
         }
     }
 
-    /// Ends the text. An escape that is not complete is read as plain text.
+    /// Ends the text. Reads an incomplete escape as plain text, and calls `on_found` with the range of each secret that then ends.
     pub(super) fn end(&mut self, secrets: &Automaton, on_found: &mut dyn FnMut(Range<u64>)) {
-        let search = &mut self.search;
+        let search = &mut self.decoded_search;
         if let Decoder::Escaped(escape) = &mut self.decoder {
             escape.end(&mut |byte, range| search.accept(secrets, byte, range, on_found));
         }
     }
 
-    /// Returns the first position of a part at the end of the text that could be the beginning of a secret. Returns `None` if
-    /// there is no such part.
+    /// Returns the position of the first byte that could belong to an incomplete secret at the end of the text. Returns `None` if
+    /// no secret can be incomplete there.
     pub(super) fn undecided_from(&self) -> Option<u64> {
         let pending = match &self.decoder {
             Decoder::Plain => None,
             Decoder::Escaped(escape) => escape.pending_start(),
             Decoder::Digits(digits) => digits.pending_start(),
         };
-        self.search.starts.front().copied().or(pending)
+        self.decoded_search.starts.front().copied().or(pending)
     }
 }
 
-/// The search in decoded text.
+/// A search for secrets in decoded bytes.
 #[derive(Default)]
-struct SecretSearch {
+struct DecodedSearch {
     state: SearchState,
-    /// The position in the text of each decoded byte that belongs to the beginning of a possible secret.
+    /// For each decoded byte of the possible secret at the end of the text: the position in the text where its encoding begins.
     starts: VecDeque<u64>,
 }
 
-impl SecretSearch {
-    /// Continues the search with a decoded byte. `range` is the part of the text that encodes the byte. Reports the range of the
-    /// longest secret that ends with the byte.
+impl DecodedSearch {
+    /// Continues the search with a decoded byte. `range` is the part of the text that encodes the byte. Calls `on_found` with the
+    /// range of the longest secret that ends with the byte, if there is one.
     fn accept(&mut self, secrets: &Automaton, byte: u8, range: Range<u64>, on_found: &mut dyn FnMut(Range<u64>)) {
         self.state = secrets.step(self.state, byte);
         let depth = secrets.depth(self.state);
@@ -139,9 +146,8 @@ impl SecretSearch {
         while self.starts.len() > depth {
             self.starts.pop_front();
         }
-        // The length of the longest secret that ends here.
-        let length = secrets.matched_length(self.state);
-        let secret_start = length
+        let secret_length = secrets.matched_length(self.state);
+        let secret_start = secret_length
             .checked_sub(1)
             .and_then(|index| self.starts.iter().rev().nth(index));
         if let Some(start) = secret_start {
@@ -158,26 +164,27 @@ impl SecretSearch {
 /// A decoder of digits that encode 4 or 6 bits each.
 struct DigitDecoder {
     bits_per_digit: u32,
-    /// The number of digits to skip at the beginning of each run.
+    /// The number of digits to skip at the beginning of each sequence.
     skipped: u8,
-    /// The number of digits that are still to be skipped in this run.
-    to_skip: u8,
+    /// The number of digits that remain to be skipped in this sequence.
+    remaining_skips: u8,
     /// The decoded bits that do not complete a byte yet.
     bits: u32,
+    /// The number of valid bits in `bits`.
     bit_count: u32,
-    /// The position of the last digit.
+    /// The position of the last digit that was decoded.
     last_position: u64,
     /// The number of line break characters since the last digit.
     line_break_bytes: u8,
 }
 
-/// The outcome of reading one byte as a digit.
+/// The result of reading one byte as a digit.
 enum DigitProgress {
-    /// The digit does not complete a byte.
+    /// The byte is skipped, or is a digit that does not complete a byte.
     Incomplete,
-    /// The digit completes this byte.
+    /// The digit completes this byte, which is encoded in this range of the text.
     Decoded(u8, Range<u64>),
-    /// The byte is not a digit, so a run of digits ends.
+    /// The byte is not a digit, so a sequence of digits ends.
     NotADigit,
 }
 
@@ -186,7 +193,7 @@ impl DigitDecoder {
         Self {
             bits_per_digit,
             skipped,
-            to_skip: skipped,
+            remaining_skips: skipped,
             bits: 0,
             bit_count: 0,
             last_position: 0,
@@ -198,7 +205,7 @@ impl DigitDecoder {
         let is_hex = self.bits_per_digit == 4;
         let value = if is_hex { hex_digit(byte) } else { base64_digit(byte) };
         let Some(value) = value else {
-            // A line of base64 ends after a complete byte.
+            // Base64 in lines breaks a line only after a complete byte.
             let is_line_break = !is_hex && self.bit_count == 0 && matches!(byte, b'\r' | b'\n');
             if is_line_break && self.line_break_bytes < LINE_BREAK_BYTES_MAX {
                 self.line_break_bytes += 1;
@@ -208,8 +215,8 @@ impl DigitDecoder {
             return DigitProgress::NotADigit;
         };
         self.line_break_bytes = 0;
-        if self.to_skip > 0 {
-            self.to_skip -= 1;
+        if self.remaining_skips > 0 {
+            self.remaining_skips -= 1;
             return DigitProgress::Incomplete;
         }
         let start = if self.bit_count > 0 {

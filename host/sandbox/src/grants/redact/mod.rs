@@ -1,6 +1,6 @@
 //! Redaction of secrets in results, logs and streams.
 //!
-//! A text is decoded once from each [`Encoding`], and an automaton searches the decoded text for all secrets. The cost is
+//! A text is decoded once from each [`Encoding`], and an automaton searches the decoded text for all secrets at once. The time is
 //! linear in the length of the text, and does not depend on the number of secrets.
 
 mod automaton;
@@ -16,14 +16,15 @@ use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 
 use self::automaton::Automaton;
-use self::encoding::{Encoding, Reader};
+use self::encoding::{EncodedSearch, Encoding};
 use toolwit_core::Arguments;
 
 /// The text that replaces a secret.
 const REPLACEMENT: &str = "[redacted]";
 
-/// The minimum length of a secret to search for, in bytes. Shorter secrets would match too often.
-const SECRET_BYTES_MIN: usize = 4;
+/// The minimum length of a text to search for, in bytes. Shorter texts occur too often by chance. The secrets of calls are longer,
+/// because `grants::authority` refuses values of fewer than 8 bytes.
+const PATTERN_BYTES_MIN: usize = 4;
 
 /// Finds and replaces the secrets of a call: plain, with any characters escaped as in a URL, JSON, a programming language or
 /// HTML, in hex, and in base64. Also finds a secret in the middle of longer encoded text.
@@ -33,16 +34,16 @@ pub(crate) struct Redactor {
 }
 
 impl Redactor {
-    /// Creates the redactor of some secrets. Ignores secrets that are shorter than [`SECRET_BYTES_MIN`].
+    /// Creates the redactor of some secrets. Ignores secrets that are shorter than [`PATTERN_BYTES_MIN`].
     pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a str> + Clone) -> Self {
-        let long_secrets = secrets.filter(|secret| secret.len() >= SECRET_BYTES_MIN);
+        let long_secrets = secrets.filter(|secret| secret.len() >= PATTERN_BYTES_MIN);
         Self {
             secrets: Automaton::new(long_secrets.map(str::as_bytes)),
         }
     }
 
     /// Returns whether there are no secrets to search for.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.secrets.is_empty()
     }
 
@@ -71,21 +72,21 @@ impl Redactor {
 
     /// Removes, from the end of a truncated text, the part that could be the beginning of a secret.
     pub(crate) fn without_cut_secret<'a>(&self, text: &'a str) -> &'a str {
-        if self.is_idle() {
+        if self.is_empty() {
             return text;
         }
         let undecided_from = |encoding| {
-            let mut reader = Reader::new(encoding);
-            reader.read(&self.secrets, text.as_bytes(), 0, &mut |_| {});
-            reader.undecided_from().map(as_index)
+            let mut search = EncodedSearch::new(encoding);
+            search.search_piece(&self.secrets, text.as_bytes(), 0, &mut |_| {});
+            search.undecided_from().map(as_index)
         };
         let end = Encoding::ALL.into_iter().filter_map(undecided_from).min();
         &text[..text.floor_char_boundary(end.unwrap_or(text.len()))]
     }
 
-    /// Replaces every secret in the strings, numbers and keys of a value. A number with a secret becomes a string.
+    /// Replaces every secret in the strings, numbers and keys of a value. A number that contains a secret becomes a string.
     pub(crate) fn redact_value(&self, value: &mut Value) {
-        if self.is_idle() {
+        if self.is_empty() {
             return;
         }
         match value {
@@ -123,7 +124,7 @@ impl Redactor {
         }
     }
 
-    /// Overwrites every secret in place with asterisks. The length does not change, so that it still matches the
+    /// Overwrites every secret in place with asterisks. The length of the text does not change, so that it still matches a
     /// `content-length` header.
     pub(crate) fn mask(&self, bytes: &mut [u8]) {
         for range in self.find(bytes) {
@@ -134,14 +135,14 @@ impl Redactor {
     /// Returns the ranges of all secrets, in order and without overlaps.
     fn find(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
-        if self.is_idle() {
+        if self.is_empty() {
             return ranges;
         }
         for encoding in Encoding::ALL {
-            let mut reader = Reader::new(encoding);
+            let mut search = EncodedSearch::new(encoding);
             let mut report = |range: Range<u64>| add_range(&mut ranges, as_index(range.start)..as_index(range.end));
-            reader.read(&self.secrets, bytes, 0, &mut report);
-            reader.end(&self.secrets, &mut report);
+            search.search_piece(&self.secrets, bytes, 0, &mut report);
+            search.end(&self.secrets, &mut report);
         }
         ranges.sort_unstable_by_key(|range| range.start);
         let mut merged = Vec::with_capacity(ranges.len());
@@ -166,51 +167,51 @@ fn as_index(position: u64) -> usize {
     usize::try_from(position).unwrap_or(usize::MAX)
 }
 
-/// Masks secrets in a stream, including those that are split between chunks. Buffers only bytes that could be the beginning
-/// of a secret. These are at most as many bytes as the longest encoding of a secret has.
+/// Masks secrets in a stream, including those that are split between chunks. Buffers only the bytes at the end that could be the
+/// beginning of a secret: at most as many bytes as the longest encoding of a secret has.
 #[derive(Default)]
 pub(crate) struct StreamMask {
-    /// A reader for each encoding. Empty before the first chunk.
-    readers: Vec<Reader>,
+    /// The search in each encoding. Empty before the first chunk.
+    searches: Vec<EncodedSearch>,
     buffer: BytesMut,
     /// The position of the first byte of the buffer in the stream.
-    position: u64,
+    buffer_start: u64,
 }
 
 impl StreamMask {
-    /// Takes a chunk and returns the bytes that can be passed on.
+    /// Adds a chunk to the buffer, and returns the bytes that can be passed on. Masks the secrets in these bytes.
     pub(crate) fn push(&mut self, redactor: &Redactor, chunk: Bytes) -> Bytes {
-        if redactor.is_idle() {
+        if redactor.is_empty() {
             return chunk;
         }
-        if self.readers.is_empty() {
-            self.readers.extend(Encoding::ALL.map(Reader::new));
+        if self.searches.is_empty() {
+            self.searches.extend(Encoding::ALL.map(EncodedSearch::new));
         }
-        let chunk_start = self.position + self.buffer.len() as u64;
+        let chunk_start = self.buffer_start + self.buffer.len() as u64;
         self.buffer.extend_from_slice(&chunk);
-        let end = self.position + self.buffer.len() as u64;
+        let end = self.buffer_start + self.buffer.len() as u64;
         let mut undecided_from = end;
-        for reader in &mut self.readers {
+        for search in &mut self.searches {
             let buffer = &mut self.buffer;
             let mut mask = |range: Range<u64>| {
-                buffer[as_index(range.start - self.position)..as_index(range.end - self.position)].fill(b'*');
+                buffer[as_index(range.start - self.buffer_start)..as_index(range.end - self.buffer_start)].fill(b'*');
             };
-            reader.read(&redactor.secrets, &chunk, chunk_start, &mut mask);
-            undecided_from = undecided_from.min(reader.undecided_from().unwrap_or(end));
+            search.search_piece(&redactor.secrets, &chunk, chunk_start, &mut mask);
+            undecided_from = undecided_from.min(search.undecided_from().unwrap_or(end));
         }
-        let decided = self.buffer.split_to(as_index(undecided_from - self.position));
-        self.position = undecided_from;
-        decided.freeze()
+        let passed_on = self.buffer.split_to(as_index(undecided_from - self.buffer_start));
+        self.buffer_start = undecided_from;
+        passed_on.freeze()
     }
 
     /// Ends the stream: masks the secrets in the buffered bytes, and returns these bytes.
     pub(crate) fn finish(&mut self, redactor: &Redactor) -> Bytes {
         let buffer = &mut self.buffer;
         let mut mask = |range: Range<u64>| {
-            buffer[as_index(range.start - self.position)..as_index(range.end - self.position)].fill(b'*');
+            buffer[as_index(range.start - self.buffer_start)..as_index(range.end - self.buffer_start)].fill(b'*');
         };
-        for reader in &mut self.readers {
-            reader.end(&redactor.secrets, &mut mask);
+        for search in &mut self.searches {
+            search.end(&redactor.secrets, &mut mask);
         }
         self.buffer.split().freeze()
     }

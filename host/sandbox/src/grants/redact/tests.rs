@@ -9,6 +9,9 @@ use super::*;
 
 const SECRET: &str = "s3cr3t/\"key\" +&<ä😀";
 
+/// The maximum number of bytes of an encoded secret that may remain: the quotes around it, or the padding of base64.
+const REMAINING_BYTES_MAX: usize = 4;
+
 fn redactor() -> Redactor {
     Redactor::new([SECRET].into_iter())
 }
@@ -55,10 +58,12 @@ fn utf16_escape(character: char) -> String {
     units.into_iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
-/// Returns the secret in every supported encoding. `pick` selects characters by their index: where an encoding leaves a choice,
-/// these are escaped, or are upper-case hex digits.
-fn encodings(pick: impl Fn(usize) -> bool) -> Vec<String> {
-    let pick = &pick;
+/// Returns the secret in every supported encoding.
+///
+/// Some encodings have two forms of a character: plain or escaped, a named or a numeric escape, lower-case or upper-case hex digits.
+/// `has_second_form` receives the index of the character or byte, and returns whether to use the second form.
+fn encodings(has_second_form: impl Fn(usize) -> bool) -> Vec<String> {
+    let has_second_form = &has_second_form;
     let hex = encode_bytes(SECRET, |_, byte| format!("{byte:02x}"));
     vec![
         SECRET.to_owned(),
@@ -69,49 +74,60 @@ fn encodings(pick: impl Fn(usize) -> bool) -> Vec<String> {
         percent_encode(SECRET, "/-_.~"),
         percent_encode(SECRET, "-_.~!'()*"),
         percent_encode(SECRET, "-_.~ ").replace(' ', "+"),
-        encode_bytes(SECRET, |index, byte| percent_escape(byte, pick(index))),
+        encode_bytes(SECRET, |index, byte| percent_escape(byte, has_second_form(index))),
         encode_characters(SECRET, |index, character| {
-            if character.is_ascii() && !pick(index) {
+            if character.is_ascii() && !has_second_form(index) {
                 return character.to_string();
             }
-            encode_bytes(&character.to_string(), |index, byte| percent_escape(byte, pick(index)))
+            encode_bytes(&character.to_string(), |index, byte| {
+                percent_escape(byte, has_second_form(index))
+            })
         }),
         encode_characters(SECRET, |index, character| match character {
             '"' | '\\' => format!("\\{character}"),
-            _ if pick(index) => utf16_escape(character),
+            _ if has_second_form(index) => utf16_escape(character),
             _ => character.to_string(),
         }),
         encode_characters(SECRET, |index, character| match character {
-            '"' | '&' | '<' if pick(index) => format!("&#{};", u32::from(character)),
+            '"' | '&' | '<' if has_second_form(index) => format!("&#{};", u32::from(character)),
             '"' => "&quot;".to_owned(),
             '&' => "&amp;".to_owned(),
             '<' => "&lt;".to_owned(),
-            _ if pick(index) => format!("&#x{:x};", u32::from(character)),
+            _ if has_second_form(index) => format!("&#x{:x};", u32::from(character)),
             _ => character.to_string(),
         }),
         encode_bytes(SECRET, |_, byte| format!("\\x{byte:02x}")),
         encode_bytes(SECRET, |_, byte| format!("\\{byte:03o}")),
         hex.to_ascii_uppercase(),
         encode_characters(&hex, |index, digit| {
-            if pick(index) { digit.to_ascii_uppercase() } else { digit }.to_string()
+            let digit = if has_second_form(index) {
+                digit.to_ascii_uppercase()
+            } else {
+                digit
+            };
+            digit.to_string()
         }),
         STANDARD.encode(SECRET),
         URL_SAFE.encode(SECRET),
     ]
 }
 
-/// Streams a text through a mask in pieces that end at the given positions.
-fn streamed(text: &str, mut cuts: Vec<usize>) -> String {
+/// Passes a text through a [`StreamMask`] in chunks, which end at the positions in `chunk_ends` and at the end of the text.
+fn mask_in_chunks(text: &str, mut chunk_ends: Vec<usize>) -> String {
     let redactor = redactor();
-    cuts.sort_unstable();
-    let (mut mask, mut clean, mut position) = (StreamMask::default(), Vec::new(), 0);
-    for cut in cuts.into_iter().map(|cut| cut.min(text.len())).chain([text.len()]) {
-        clean.extend_from_slice(&mask.push(&redactor, Bytes::copy_from_slice(&text.as_bytes()[position..cut])));
-        position = cut;
+    chunk_ends.sort_unstable();
+    let (mut mask, mut masked, mut start) = (StreamMask::default(), Vec::new(), 0);
+    for end in chunk_ends
+        .into_iter()
+        .map(|end| end.min(text.len()))
+        .chain([text.len()])
+    {
+        masked.extend_from_slice(&mask.push(&redactor, Bytes::copy_from_slice(&text.as_bytes()[start..end])));
+        start = end;
     }
-    clean.extend_from_slice(&mask.finish(&redactor));
-    assert_eq!(clean.len(), text.len(), "the length is unchanged");
-    String::from_utf8(clean).unwrap()
+    masked.extend_from_slice(&mask.finish(&redactor));
+    assert_eq!(masked.len(), text.len(), "the length is unchanged");
+    String::from_utf8(masked).unwrap()
 }
 
 // attack: K4
@@ -124,7 +140,7 @@ fn a_secret_is_found_in_every_supported_encoding() {
             "{text}: {redacted}"
         );
         assert!(
-            redacted.len() <= "before, , after".len() + REPLACEMENT.len() + 4,
+            redacted.len() <= "before, , after".len() + REPLACEMENT.len() + REMAINING_BYTES_MAX,
             "{redacted}"
         );
     }
@@ -133,7 +149,7 @@ fn a_secret_is_found_in_every_supported_encoding() {
     let base64_lines: Vec<_> = base64.as_bytes().chunks(76).map(String::from_utf8_lossy).collect();
     let redacted = redactor().redact_text(&base64_lines.join("\r\n")).into_owned();
     assert!(
-        redacted.replace(REPLACEMENT, "").len() <= 4,
+        redacted.replace(REPLACEMENT, "").len() <= REMAINING_BYTES_MAX,
         "base64 in lines: {redacted}"
     );
 }
@@ -165,27 +181,28 @@ fn text_that_cannot_begin_a_secret_is_passed_on_at_once() {
     let mut mask = StreamMask::default();
     let mut push = |text: &str| mask.push(&redactor, Bytes::copy_from_slice(text.as_bytes()));
     assert_eq!(push("data: one\n\n"), "data: one\n\n");
-    assert_eq!(push("data: s3cr3t/"), "data: ", "the beginning of the secret");
+    assert_eq!(push("data: s3cr3t/"), "data: ", "the beginning of a secret is buffered");
     assert_eq!(push("\n\n"), "s3cr3t/\n\n");
-    // Base64 skips few line breaks, so that a sender cannot make the mask buffer many.
-    let breaks = format!("A{}", "\n".repeat(10_000));
-    assert!(push(&breaks).len() > 9_000);
+    // The search in base64 skips at most two line break characters in a row, so the mask does not buffer these 10,000.
+    let line_breaks = format!("A{}", "\n".repeat(10_000));
+    assert!(push(&line_breaks).len() > 9_000);
 }
 
 proptest! {
+    // `before` contains no character that begins an escape.
     // attack: K4
     #[test]
     fn a_secret_is_masked_in_every_encoding_and_across_chunk_borders(
         before in "[ -$'-\\[\\]-~]{0,7}",
         after in "[ -~]{0,7}",
-        cuts in proptest::collection::vec(0_usize..200, 0..8),
-        escaped in any::<u64>(),
+        chunk_ends in proptest::collection::vec(0_usize..200, 0..8),
+        second_forms in any::<u64>(),
     ) {
-        for text in encodings(|index| escaped >> (index % 64) & 1 == 1) {
-            let masked = streamed(&format!("{before} {text} {after}"), cuts.clone());
-            let position = before.len() + 1;
-            let unmasked_count = masked[position..].bytes().zip(text.bytes()).filter(|(a, b)| a == b && *a != b'*').count();
-            prop_assert!(unmasked_count <= 4, "{} of {}: {}", unmasked_count, text, masked);
+        for text in encodings(|index| second_forms >> (index % 64) & 1 == 1) {
+            let masked = mask_in_chunks(&format!("{before} {text} {after}"), chunk_ends.clone());
+            let secret_start = before.len() + 1;
+            let unmasked_count = masked[secret_start..].bytes().zip(text.bytes()).filter(|(a, b)| a == b && *a != b'*').count();
+            prop_assert!(unmasked_count <= REMAINING_BYTES_MAX, "{} of {}: {}", unmasked_count, text, masked);
         }
     }
 
@@ -193,11 +210,11 @@ proptest! {
     fn a_secret_inside_longer_encoded_text_is_found(
         before in "[ -~]{0,7}",
         after in "[ -~]{0,7}",
-        cuts in proptest::collection::vec(0_usize..80, 0..8),
+        chunk_ends in proptest::collection::vec(0_usize..80, 0..8),
     ) {
         let text = format!("{before}{SECRET}{after}");
         let is_redacted = |text: &str| {
-            redactor().redact_text(text).contains(REPLACEMENT) && streamed(text, cuts.clone()).contains("********")
+            redactor().redact_text(text).contains(REPLACEMENT) && mask_in_chunks(text, chunk_ends.clone()).contains("********")
         };
         for encoded in [
             STANDARD_NO_PAD.encode(&text),
@@ -207,13 +224,16 @@ proptest! {
             json!(text).to_string(),
         ] {
             prop_assert!(is_redacted(&encoded), "{}", encoded);
-            prop_assert!(is_redacted(&format!("x{encoded}")), "after another digit: {}", encoded);
+            prop_assert!(is_redacted(&format!("x{encoded}")), "with `x` in front: {}", encoded);
         }
     }
 
     #[test]
-    fn text_without_a_secret_is_unchanged(text in "[ -~\n\u{e4}]{0,200}", cuts in proptest::collection::vec(0_usize..200, 0..8)) {
+    fn text_without_a_secret_is_unchanged(
+        text in "[ -~\n\u{e4}]{0,200}",
+        chunk_ends in proptest::collection::vec(0_usize..200, 0..8),
+    ) {
         prop_assert_eq!(redactor().redact_text(&text), text.as_str());
-        prop_assert_eq!(streamed(&text, cuts), text);
+        prop_assert_eq!(mask_in_chunks(&text, chunk_ends), text);
     }
 }

@@ -39,7 +39,7 @@ pub enum AccessRequest<'a> {
 }
 
 impl AccessRequest<'_> {
-    /// Returns the capabilities for the access. The component must declare at least one of them.
+    /// Returns the capabilities that include the access. The component must declare at least one of them.
     pub(super) fn capabilities(&self) -> &'static [Capability] {
         match self {
             Self::Http(_) => &[Capability::Http],
@@ -76,9 +76,9 @@ impl AccessRequest<'_> {
         }
     }
 
-    /// Returns a rule that would allow the access, as a key of the grants file and a value. The value for a setting is its
-    /// name. The quota of the key–value store is only an example. Returns `None` if the access needs no grant, and for a
-    /// secret, because its rule needs more than a name.
+    /// Returns a rule that would allow the access: its key in the grants file, and a description of its value, as in
+    /// [`MissingGrant`](toolwit_core::MissingGrant). A setting is described by its name only. The quota of the key–value store is
+    /// only an example. Returns `None` if the access needs no grant, and for a secret, because its rule needs more than a name.
     pub(crate) fn needed_rule(&self) -> Option<(&'static str, String)> {
         Some(match self {
             Self::Http(target) => ("http", target.to_string()),
@@ -115,8 +115,8 @@ impl fmt::Display for AccessRequest<'_> {
     }
 }
 
-/// Returns the parent directory of a guest path, for a rule that includes the path. Returns the path itself if its parent is
-/// the root, and if it has no parent.
+/// Returns the directory that a rule must name to include a guest path: the parent of the path. Returns the path itself if its
+/// parent is the root, and if it has no parent.
 fn directory_of(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some((directory, _)) if !directory.is_empty() => directory,
@@ -192,10 +192,11 @@ pub enum Denial {
     NoRule(Capability),
     /// Grants contain rules of this kind, but none allows the access.
     NearestRule {
-        /// The number of the rule that comes closest, counted from 1. It is the first rule if no rule comes closer than the
-        /// others.
+        /// The number of the rule, counted from 1. For an HTTP request, it is the rule whose first mismatch comes last in the
+        /// order of `RequestMismatch`. For a path, it is the rule of the innermost directory that contains the path. Otherwise,
+        /// it is the first rule.
         rule: usize,
-        /// The part of the rule that the access does not match, such as `the host api.example.com`.
+        /// The part of the rule that the access does not match, such as `the host api.example.com` or `reading`.
         allows: String,
     },
     /// The path is not absolute or contains `..`, so its text does not identify a file.
@@ -204,12 +205,12 @@ pub enum Denial {
     Address {
         /// The address.
         address: IpAddr,
-        /// The network that it belongs to.
+        /// The network that the address belongs to.
         class: AddressClass,
     },
-    /// The variable is granted, but in the host process, it is not set or not valid Unicode.
+    /// The environment variable is granted, but is not set in the host process, or is not valid Unicode there.
     MissingVariable(String),
-    /// A granted secret does not exist. The plugin cannot be called until it does.
+    /// A granted secret does not exist. The plugin cannot be called until the secret exists.
     MissingSecret {
         /// The name of the secret.
         name: String,
@@ -232,7 +233,12 @@ impl fmt::Display for Denial {
             Self::Address { address, class } => {
                 write!(f, "the host has the {class} address {address}, which is not granted")
             }
-            Self::MissingVariable(name) => write!(f, "the host process has no environment variable `{name}`"),
+            Self::MissingVariable(name) => {
+                write!(
+                    f,
+                    "the environment variable `{name}` is not set in the host process, or is not valid Unicode"
+                )
+            }
             Self::MissingSecret { name, source } => write!(f, "the granted secret `{name}` does not exist in {source}"),
         }
     }

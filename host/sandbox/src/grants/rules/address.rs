@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::error::RuleError;
+use super::request_target::escaped_excerpt;
 
 /// The network that an address belongs to. A host name may resolve to a public address without a grant for the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,20 +100,24 @@ pub fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// Returns the IPv4 address to which packets for an IPv6 address may be delivered: mapped, compatible, translated (NAT64) or
-/// tunnelled (6to4, Teredo, ISATAP). Returns the unspecified address if the IPv4 address cannot be determined, and `None` for
-/// all other IPv6 addresses.
+/// Returns the IPv4 address to which packets for an IPv6 address may be delivered. Returns `None` if the IPv6 address embeds no IPv4
+/// address. Returns the unspecified address if the position of the embedded address is not known.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {
-        // The unspecified and the loopback address have the form of IPv4-compatible addresses but are not.
+        // The unspecified and the loopback address have the form of IPv4-compatible addresses, but embed no IPv4 address.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
+        // IPv4-compatible, IPv4-mapped and IPv4-translated addresses.
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => Some(join(high, low)),
+        // NAT64 with the well-known prefix.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(join(high, low)),
-        // A prefix for NAT64 inside a network. The IPv4 address can have several positions.
+        // NAT64 with the prefix for local networks. The IPv4 address can have several positions.
         [0x64, 0xff9b, 1, ..] => Some(Ipv4Addr::UNSPECIFIED),
+        // 6to4.
         [0x2002, high, low, ..] => Some(join(high, low)),
+        // Teredo, which inverts the bits of the IPv4 address.
         [0x2001, 0, .., high, low] => Some(join(!high, !low)),
+        // ISATAP.
         [.., 0 | 0x200, 0x5efe, high, low] => Some(join(high, low)),
         _ => None,
     }
@@ -122,14 +127,14 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AddressRange {
-    /// An address in the range. Its bits after the prefix have no meaning.
+    /// An address in the range. Its bits after the prefix are ignored.
     address: IpAddr,
     /// The length of the prefix, in bits.
     prefix_bits: u8,
 }
 
 impl AddressRange {
-    /// Returns whether the range contains an address. An IPv4 address and its mapped IPv6 form are the same.
+    /// Returns whether the range contains an address. An IPv4-mapped IPv6 address is compared as the IPv4 address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, canonical(address)) {
@@ -150,16 +155,22 @@ impl FromStr for AddressRange {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let invalid = || RuleError::new(format!("`{text}` is not an address or a range such as `10.0.0.0/8`"));
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, Some(bits)),
+        let invalid = || {
+            let text = escaped_excerpt(text);
+            RuleError::new(format!("`{text}` is not an address or a range such as `10.0.0.0/8`"))
+        };
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
             None => (text, None),
         };
         let address = canonical(address.parse::<IpAddr>().map_err(|_| invalid())?);
         let bits_max = if address.is_ipv4() { 32 } else { 128 };
-        let prefix_bits = match bits {
+        let prefix_bits = match prefix {
             None => bits_max,
-            Some(bits) if bits.bytes().all(|byte| byte.is_ascii_digit()) => bits.parse().map_err(|_| invalid())?,
+            // Parsing a number would also accept a leading `+`.
+            Some(prefix) if prefix.bytes().all(|byte| byte.is_ascii_digit()) => {
+                prefix.parse().map_err(|_| invalid())?
+            }
             Some(_) => return Err(invalid()),
         };
         if prefix_bits > bits_max {
@@ -204,7 +215,7 @@ impl fmt::Display for AddressRange {
 mod tests {
     use super::*;
 
-    fn class(text: &str) -> AddressClass {
+    fn class_of(text: &str) -> AddressClass {
         AddressClass::of(text.parse().unwrap())
     }
 
@@ -247,7 +258,7 @@ mod tests {
             ("2001:db8::1", Reserved),
             ("64:ff9b::8.8.8.8", Public),
         ] {
-            assert_eq!(class(text), expected, "{text}");
+            assert_eq!(class_of(text), expected, "{text}");
         }
     }
 

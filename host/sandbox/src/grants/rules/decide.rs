@@ -12,7 +12,7 @@ use super::http_rule::{HttpRule, RequestMismatch};
 use super::request_target::RequestTarget;
 use crate::inspect::declared_capabilities::Capability;
 
-/// The number of a rule whose kind has at most one rule.
+/// The number of the rule for an access of which only one rule can exist, such as the access to the key–value store.
 const ONLY_RULE: usize = 1;
 
 /// Decides whether an access is allowed, and by which rule. Has no side effects. Every access check of the host calls this
@@ -45,7 +45,11 @@ pub fn decide_address(rule: &HttpRule, address: IpAddr) -> Result<(), Denial> {
 /// Returns the number of the rule that allows an access, counted from 1, or `None` if the access needs no grant.
 fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Option<usize>, Denial> {
     let capabilities = request.capabilities();
-    let Some(capability) = capabilities.iter().copied().find(|one| rights.declared.has(*one)) else {
+    let Some(capability) = capabilities
+        .iter()
+        .copied()
+        .find(|capability| rights.declared.has(*capability))
+    else {
         return Err(Denial::NotDeclared(capabilities[0]));
     };
     // A plugin cannot be called while a secret that is granted to it is missing, so no access is allowed.
@@ -56,7 +60,7 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
         });
     }
     let rules = &rights.rules;
-    // Clocks and randomness need no grant; a rule can only freeze them.
+    // Clocks and randomness need no grant. A rule for them can only replace the real values by frozen ones.
     match request {
         AccessRequest::Clock => return Ok(rules.clock.map(|_| ONLY_RULE)),
         AccessRequest::Random => return Ok(rules.random.map(|_| ONLY_RULE)),
@@ -92,7 +96,7 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
             Some(AccessMode::Read) if *mode == AccessMode::ReadWrite => Err(denial_of_writing(0)),
             granted => only_rule(granted.is_some()),
         },
-        // Decided above.
+        // Unreachable: the `match` above has already returned.
         AccessRequest::Clock | AccessRequest::Random => Ok(ONLY_RULE),
     }
     .map(Some)
@@ -133,17 +137,18 @@ fn file_rule_for(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Resu
         return Err(Denial::NoRule(Capability::Files));
     };
     let path = Path::new(path);
-    let is_not_plain = |part| matches!(part, Component::ParentDir | Component::Prefix(_));
+    let is_not_plain = |component| matches!(component, Component::ParentDir | Component::Prefix(_));
     if !path.has_root() || path.components().any(is_not_plain) {
         return Err(Denial::PathNotPlain);
     }
     // Of nested directories, the innermost one that can be opened decides.
     let contains_path = |index: &usize| rules[*index].contains(path);
-    let innermost = |indices: &mut dyn Iterator<Item = usize>| indices.max_by_key(|index| rules[*index].guest.len());
-    let is_open = |index: &usize| rights.unenforceable_directory(*index).is_none();
+    let innermost_of = |indices: &mut dyn Iterator<Item = usize>| indices.max_by_key(|index| rules[*index].guest.len());
+    let is_enforceable = |index: &usize| rights.unenforceable_directory(*index).is_none();
     let containing_rules = || (0..rules.len()).filter(contains_path);
-    let Some(inner) = innermost(&mut containing_rules().filter(is_open)) else {
-        let unenforceable = innermost(&mut containing_rules()).and_then(|index| rights.unenforceable_directory(index));
+    let Some(innermost) = innermost_of(&mut containing_rules().filter(is_enforceable)) else {
+        let unenforceable =
+            innermost_of(&mut containing_rules()).and_then(|index| rights.unenforceable_directory(index));
         return Err(match unenforceable {
             Some(rule) => Denial::Unenforceable(rule.clone()),
             None => Denial::NearestRule {
@@ -152,20 +157,20 @@ fn file_rule_for(rights: &EffectiveRights, path: &str, mode: AccessMode) -> Resu
             },
         });
     };
-    let serving = serving_rule(rights, inner);
-    if mode == AccessMode::Read || rules[serving].access == AccessMode::ReadWrite {
-        Ok(serving + 1)
+    let serving_index = serving_rule(rights, innermost);
+    if mode == AccessMode::Read || rules[serving_index].access == AccessMode::ReadWrite {
+        Ok(serving_index + 1)
     } else {
-        Err(denial_of_writing(serving))
+        Err(denial_of_writing(serving_index))
     }
 }
 
 /// Finds the rule of the directory through which a guest reaches the files of the rule `inner`. This is usually `inner`
 /// itself. `inner` and the result are indices in `rules.files`.
 ///
-/// The result is an outer rule if the directory of `inner` is read-only, the outer directory is writable, and the relative path
-/// between the two is the same on the host and for the guest. Then `inner` could not protect its files, because the guest can
-/// name them through the outer directory.
+/// The result is an outer rule if three conditions hold: the directory of `inner` is read-only, the outer directory is writable,
+/// and the relative path between the two is the same on the host and for the guest. Then the guest can also write to the files of
+/// `inner` through the outer directory, so `inner` cannot protect them.
 fn serving_rule(rights: &EffectiveRights, inner: usize) -> usize {
     let rules = &rights.rules.files;
     let rule = &rules[inner];
@@ -180,16 +185,17 @@ fn serving_rule(rights: &EffectiveRights, inner: usize) -> usize {
     let Some(outer) = outer.map(|outer| serving_rule(rights, outer)) else {
         return inner;
     };
-    let is_same_directory = || {
+    let has_same_relative_path = || {
         let relative_path = Path::new(&rule.guest).strip_prefix(&rules[outer].guest).ok()?;
         Some(rights.host_directory(outer)?.join(relative_path) == rights.host_directory(inner)?)
     };
     let is_served_by_outer = rule.access == AccessMode::Read
         && rules[outer].access == AccessMode::ReadWrite
-        && is_same_directory() == Some(true);
+        && has_same_relative_path() == Some(true);
     if is_served_by_outer { outer } else { inner }
 }
 
+/// Returns the denial of a write access by a rule that allows reading. `index` counts from 0.
 fn denial_of_writing(index: usize) -> Denial {
     Denial::NearestRule {
         rule: index + 1,
@@ -200,8 +206,8 @@ fn denial_of_writing(index: usize) -> Denial {
 /// Finds the number of the rule that allows a variable. Rules of exposed secrets are counted after the rules of variables.
 fn variable_rule_for(rights: &EffectiveRights, name: &str) -> Result<usize, Denial> {
     let GrantRules { env, secrets, .. } = &rights.rules;
-    let exposed = secrets.iter().filter_map(|rule| rule.exposed_as.as_deref());
-    let names = env.iter().map(|rule| rule.name.as_str()).chain(exposed);
+    let exposed_names = secrets.iter().filter_map(|rule| rule.exposed_as.as_deref());
+    let names = env.iter().map(|rule| rule.name.as_str()).chain(exposed_names);
     let rule = find_name(names, name, Capability::Env, "the variable")?;
     if rights.missing.variables.iter().any(|missing| missing == name) {
         return Err(Denial::MissingVariable(name.to_owned()));
@@ -209,15 +215,16 @@ fn variable_rule_for(rights: &EffectiveRights, name: &str) -> Result<usize, Deni
     Ok(rule)
 }
 
-/// Finds the number of the wanted name in a list of granted names, counted from 1. A denial uses `noun` for such a name.
+/// Finds the number of the wanted name in a list of granted names, counted from 1. If the name is not in the list, the denial
+/// describes the first granted name with `noun`, such as `the setting`.
 fn find_name<'a>(
-    names: impl Iterator<Item = &'a str>,
+    granted_names: impl Iterator<Item = &'a str>,
     wanted: &str,
     capability: Capability,
     noun: &str,
 ) -> Result<usize, Denial> {
     let mut first = None;
-    for (index, name) in names.enumerate() {
+    for (index, name) in granted_names.enumerate() {
         if name == wanted {
             return Ok(index + 1);
         }

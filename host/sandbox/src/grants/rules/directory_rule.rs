@@ -50,7 +50,7 @@ impl fmt::Display for AccessMode {
 #[serde(try_from = "DirectoryRuleFormat", into = "DirectoryRuleFormat")]
 #[non_exhaustive]
 pub struct DirectoryRule {
-    /// The directory on the host. Absolute, since a relative path would depend on where the host was started.
+    /// The directory on the host. An absolute path, because a relative path would depend on the working directory of the host.
     pub host: PathBuf,
     /// The path at which the guest sees the directory. Absolute, without dot segments.
     pub guest: String,
@@ -108,7 +108,11 @@ impl DirectoryRule {
             )));
         }
         let directory = PathBuf::from(host);
-        if !directory.is_absolute() || directory.components().any(|part| part == Component::ParentDir) {
+        if !directory.is_absolute()
+            || directory
+                .components()
+                .any(|component| component == Component::ParentDir)
+        {
             return Err(RuleError::new(format!("`{host}` is not an absolute path without `..`")));
         }
         if directory.parent().is_none() {
@@ -129,10 +133,10 @@ impl DirectoryRule {
         })
     }
 
-    /// Returns whether a path of the guest is the directory or is inside it. Compares complete names, case-sensitively.
+    /// Returns whether a guest path is the directory or is inside the directory. Compares complete names, case-sensitively.
     #[must_use]
-    pub fn contains(&self, guest: &Path) -> bool {
-        guest.starts_with(&self.guest)
+    pub fn contains(&self, guest_path: &Path) -> bool {
+        guest_path.starts_with(&self.guest)
     }
 }
 
@@ -140,7 +144,7 @@ impl DirectoryRule {
 fn parse_guest_path(text: &str) -> Result<String, RuleError> {
     let is_plain = text.starts_with('/')
         && !text.contains('\0')
-        && (text == "/" || text[1..].split('/').all(|part| !matches!(part, "" | "." | "..")));
+        && (text == "/" || text[1..].split('/').all(|name| !matches!(name, "" | "." | "..")));
     if is_plain {
         Ok(text.to_owned())
     } else {

@@ -1,4 +1,4 @@
-//! The effective rights of a plugin: declared ∩ granted.
+//! The effective rights of a plugin: the granted rules of the capabilities that its component declares.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,10 +15,10 @@ use super::secret_rule::SecretRule;
 use super::value_rules::{ClockRule, RandomRule};
 use crate::inspect::declared_capabilities::{Capability, DeclaredCapabilities};
 
-/// The effective rights of a plugin. The default has no rights.
+/// The effective rights of a plugin: declared ∩ granted. The default has no rights.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EffectiveRights {
-    /// The capabilities that its component declares by its imports.
+    /// The capabilities that the component of the plugin declares by its imports.
     pub declared: DeclaredCapabilities,
     /// The granted rules of declared capabilities, and all clock and random rules, because these only restrict.
     pub rules: GrantRules,
@@ -41,8 +41,8 @@ pub struct MissingValues {
     pub secrets: Vec<SecretRule>,
 }
 
-/// A granted rule that the host cannot enforce, such as one for a directory that does not exist. It allows nothing. The other
-/// rules of its plugin apply, and other plugins are not affected.
+/// A granted rule that the host cannot enforce, such as a rule for a directory that does not exist. The rule allows nothing. The
+/// other rules of its plugin apply, and other plugins are not affected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnenforceableRule {
     /// The position of the grant in its file; `None` for a grant of the application.
@@ -69,7 +69,7 @@ pub enum NoGrantReason {
     OtherDigest,
     /// The grant was for one call or one conversation and is used up.
     UsedUp,
-    /// The grant is for one call or one conversation, and its use could not be recorded. For example, the record
+    /// The grant is for one call or one conversation, and its use could not be recorded. For example, the record of used grants
     /// cannot be read or written, or the grant was added while the uses of other grants were recorded.
     UseNotRecorded,
     /// The grants file cannot be read or is invalid, so that no grant applies, not even one of the application.
@@ -114,10 +114,9 @@ impl EffectiveRights {
 
     /// Intersects the declared capabilities with the union of some grants, which must all apply to the plugin.
     ///
-    /// Of two rules for the same guest path, environment variable or setting, the first one applies. So does the first of two
-    /// key–value, blackboard, clock or random rules. Grants for one call or one conversation come before permanent ones;
-    /// otherwise, the grants
-    /// keep their order.
+    /// Of two rules for the same guest path, environment variable or setting, the first one applies. Only the first key–value,
+    /// blackboard, clock and random rule apply. Grants for one call or one conversation come before permanent grants; otherwise,
+    /// the grants keep their order.
     #[must_use]
     pub fn of_grants<'a>(declared: &DeclaredCapabilities, grants: impl IntoIterator<Item = &'a Grant>) -> Self {
         let mut rights = Self {
@@ -142,8 +141,8 @@ impl EffectiveRights {
         }
     }
 
-    /// Adds the rules of a grant, as far as the component declares their capabilities. A rule for the same thing as an earlier
-    /// rule, such as another value of a setting, is not added. Clock and random rules need no declared capability.
+    /// Adds the rules of a grant whose capabilities the component declares. Omits a rule for the same guest path, environment
+    /// variable or setting as an earlier rule, and a second key–value, blackboard, clock or random rule.
     fn add(&mut self, granted: &GrantRules) {
         let Self { declared, rules, .. } = self;
         if declared.has(Capability::Http) {
@@ -188,7 +187,7 @@ impl EffectiveRights {
         if declared.has(Capability::Blackboard) {
             rules.blackboard = rules.blackboard.or(granted.blackboard);
         }
-        // The clock and random rules restrict, so they apply whether or not they are declared.
+        // The clock and random rules only restrict, so they apply even if the component does not declare these capabilities.
         rules.clock = rules.clock.or(granted.clock);
         rules.random = rules.random.or(granted.random);
     }
@@ -304,16 +303,16 @@ impl EffectiveRights {
         Some(self.real_paths.get(guest).unwrap_or(host))
     }
 
-    /// Returns whether an instance that was created under `earlier` can be reused: none of the earlier rights was revoked,
-    /// and the rights that are fixed at instantiation are unchanged. Other rules may have been added, because each access is
-    /// checked. A changed blackboard rule counts as revoked.
+    /// Returns whether an instance that was created with the rights `earlier` can be reused: no earlier right was revoked, and
+    /// the rights that are fixed at instantiation are unchanged. Other rules may have been added, because the host checks each
+    /// access. A changed blackboard rule counts as revoked.
     #[must_use]
     pub fn can_keep_instance_of(&self, earlier: &Self) -> bool {
         fn exposed_variables(rules: &GrantRules) -> impl Iterator<Item = &String> {
             rules.secrets.iter().filter_map(|rule| rule.exposed_as.as_ref())
         }
         let (now, before) = (&self.rules, &earlier.rules);
-        let fixed_rights_are_equal = now.files == before.files
+        let has_equal_fixed_rights = now.files == before.files
             && self.real_paths == earlier.real_paths
             && now.env == before.env
             && exposed_variables(now).eq(exposed_variables(before))
@@ -321,7 +320,7 @@ impl EffectiveRights {
             && now.keyvalue == before.keyvalue
             && now.clock == before.clock
             && now.random == before.random;
-        fixed_rights_are_equal
+        has_equal_fixed_rights
             && before.http.iter().all(|rule| now.http.contains(rule))
             && before.secrets.iter().all(|rule| now.secrets.contains(rule))
             && before.tools.iter().all(|id| now.tools.contains(id))
@@ -351,7 +350,7 @@ impl EffectiveRights {
             blackboard: own_rules
                 .blackboard
                 .filter(|_| own_rules.blackboard == caller_rules.blackboard),
-            // The clock and random rules restrict: a source that is frozen for either plugin is frozen.
+            // The clock and random rules restrict: a source that is frozen for one of the two plugins is frozen.
             clock: match (own_rules.clock, caller_rules.clock) {
                 (Some(ClockRule::Frozen(_)), _) | (_, None) => own_rules.clock,
                 (_, caller_rule) => caller_rule,
@@ -365,8 +364,8 @@ impl EffectiveRights {
         Self { rules, ..self.clone() }
     }
 
-    /// Describes the rule that allows an access. `number` is the one that [`decide`] returned for this access, in
-    /// [`Decision::Allowed`]; for another number, the result has no meaning.
+    /// Describes the rule that allows an access. `number` is the number of the rule that [`decide`] returned for this access in
+    /// [`Decision::Allowed`]; for another number, the description can be wrong.
     #[must_use]
     pub fn describe_rule(&self, request: &AccessRequest<'_>, number: usize) -> Option<String> {
         let rules = &self.rules;

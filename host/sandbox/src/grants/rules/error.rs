@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// The reason why a rule or the target of a request is invalid, or a part of them such as a name or a host.
+/// The reason why a rule, a request target, or a part of one of them is invalid. Names and hosts are such parts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RuleError(String);
 
 impl RuleError {
-    /// Creates an error from its text.
+    /// Creates an error from its message.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -25,7 +25,7 @@ pub struct FilePosition {
 
 impl FilePosition {
     /// Returns the position of the character at an offset in bytes. For an offset inside a character or beyond the text,
-    /// returns the position of the text's end.
+    /// returns the position of the end of the text.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |index| index + 1);
@@ -47,9 +47,9 @@ impl fmt::Display for FilePosition {
 #[non_exhaustive]
 pub enum GrantsError {
     /// The file is too large.
-    #[error("the file is larger than {bytes_max} bytes")]
+    #[error("the file has {bytes} bytes; the limit is {bytes_max}")]
     TooLarge {
-        /// The number of bytes that were read. A file on disk can have more.
+        /// The size of the file, in bytes.
         bytes: u64,
         /// The maximum size, in bytes.
         bytes_max: u64,

@@ -16,7 +16,7 @@ use toolwit_core::limits::ByteCount;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Grants {
-    /// The grants. Those of a file are in its order.
+    /// The grants. The grants of a file are in the order of the file.
     pub grants: Vec<Grant>,
 }
 
@@ -33,7 +33,7 @@ pub struct Grant {
     /// The duration of the grant.
     pub scope: GrantScope,
     /// The time at which the grant was issued, in nanoseconds since 1970. Distinguishes a grant for one call or one
-    /// conversation from an equal one that was issued earlier and is used up. `None` if the grants file does not contain it.
+    /// conversation from an equal grant that was issued earlier and is used up. `None` if the grants file has no time of issue.
     pub issued: Option<u64>,
     /// The rules.
     pub rules: GrantRules,
@@ -106,7 +106,7 @@ impl GrantRules {
         self.random.take_if(|rule| !keep(&format!("random {rule}")));
     }
 
-    /// Removes the rules that are equal to one of `others`.
+    /// Removes the rules that are equal to a rule of `others`.
     pub(crate) fn remove_equal(&mut self, others: &Self) {
         self.http.retain(|rule| !others.http.contains(rule));
         self.files.retain(|rule| !others.files.contains(rule));
@@ -121,9 +121,9 @@ impl GrantRules {
         self.random.take_if(|rule| others.random == Some(*rule));
     }
 
-    /// Removes the rules that rules of `newer` replace: equal rules, and rules for the same guest path, environment variable
-    /// or setting. A grant has at most one key–value, blackboard, clock and random rule each, so a newer one replaces the
-    /// earlier one.
+    /// Removes the rules that `newer` replaces: equal rules, and rules for the same guest path, environment variable or setting.
+    /// A grant has at most one key–value rule, so a key–value rule of `newer` replaces the earlier key–value rule. The same
+    /// applies to blackboard, clock and random rules.
     pub(crate) fn remove_replaced_by(&mut self, newer: &Self) {
         self.remove_equal(newer);
         let is_replaced_directory = |rule: &DirectoryRule| newer.files.iter().any(|new| new.guest == rule.guest);
@@ -171,11 +171,11 @@ impl fmt::Display for GrantScope {
 }
 
 impl Grant {
-    /// Returns the SHA-256 of the grant without its position, in hex. It identifies the grant in the record of used grants.
+    /// Returns the SHA-256 of the grant without its position, in hex. This hash identifies the grant in the record of used grants.
     #[must_use]
     pub fn identity(&self) -> String {
         use sha2::{Digest, Sha256};
-        // Hashes the serialized form, so that renaming a Rust type does not change the identity of a used grant.
+        // Hashes the JSON of the grant, so that renaming a Rust type does not change the identity of a used grant.
         let version = match &self.version {
             GrantedVersion::Digest(digest) => digest,
             GrantedVersion::Any => "",
@@ -185,7 +185,7 @@ impl Grant {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Returns whether a text has the form of a [`Grant::identity`].
+    /// Returns whether a text could be the result of [`Grant::identity`]: 64 hex digits in lower case.
     pub(crate) fn is_identity(text: &str) -> bool {
         text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     }
@@ -195,8 +195,8 @@ impl Grant {
         self.scope == GrantScope::Always
     }
 
-    /// Returns whether the grant is for a plugin whose component has this digest. It does not check whether the grant is
-    /// used up.
+    /// Returns whether the grant is for the plugin of this name, if its component has this digest. Does not check whether the
+    /// grant is used up.
     #[must_use]
     pub fn is_for(&self, plugin: &str, digest: &str) -> bool {
         self.plugin == plugin

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::address::{AddressClass, AddressRange, canonical};
 use super::error::RuleError;
-use super::request_target::{RequestHost, RequestTarget, Scheme};
+use super::request_target::{RequestHost, RequestTarget, Scheme, escaped_excerpt};
 
 /// The hosts to which a rule applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ use super::request_target::{RequestHost, RequestTarget, Scheme};
 pub enum HostPattern {
     /// One host.
     Exactly(RequestHost),
-    /// Every name below this one, but not the name itself: `*.example.com`.
+    /// Every host name below this name, but not the name itself: `*.example.com`.
     Below(String),
     /// Every host name, but no addresses. In the grants file, requires `any-host = true`.
     AnyName,
@@ -25,7 +25,7 @@ impl HostPattern {
     /// Parses a host, `*.` followed by a name, or `*`. Non-ASCII names are converted to ASCII (`xn--…`) as in browsers.
     ///
     /// # Errors
-    /// For `*` anywhere else, `*.` in front of a top-level name or an address, and text that is not a host.
+    /// For `*` at another position, `*.` in front of a top-level name or an address, and text that is not a host.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         if text == "*" {
             return Ok(Self::AnyName);
@@ -37,7 +37,8 @@ impl HostPattern {
         let ascii = if host.is_ascii() {
             host.to_owned()
         } else {
-            idna::domain_to_ascii_strict(host).map_err(|_| RuleError::new(format!("`{text}` is not a host")))?
+            idna::domain_to_ascii_strict(host)
+                .map_err(|_| RuleError::new(format!("`{}` is not a host", escaped_excerpt(text))))?
         };
         match (is_suffix, RequestHost::parse(&ascii)?) {
             (false, host) => Ok(Self::Exactly(host)),
@@ -45,7 +46,7 @@ impl HostPattern {
                 Err(RuleError::new(format!("`{text}`: an address has no names below it")))
             }
             (true, RequestHost::Name(name)) if !name.contains('.') => Err(RuleError::new(format!(
-                "`{text}` is every host below a top-level name; name at least two levels"
+                "`{text}` includes every host below a top-level name; name at least two levels"
             ))),
             (true, RequestHost::Name(name)) => Ok(Self::Below(name)),
         }
@@ -90,7 +91,7 @@ pub struct HttpRule {
     pub methods: Vec<String>,
     /// The path. Paths below it are included.
     pub path: String,
-    /// Addresses other than public ones to which the host name may resolve.
+    /// The addresses that are not public, but to which the host name may resolve.
     pub addresses: Vec<AddressRange>,
 }
 
@@ -146,9 +147,10 @@ impl TryFrom<HttpRuleFormat> for HttpRule {
             return Err(RuleError::new("`methods` is empty, so that the rule allows nothing"));
         }
         let path = format.path.unwrap_or_else(|| "/".to_owned());
+        // Creating a request target checks the method and the path. The scheme and the host are placeholders.
         for method in &methods {
-            let probe = RequestTarget::new(method, "https", "probe", &path)?;
-            if !probe.has_plain_path() || path.contains('?') || !path.starts_with('/') {
+            let target = RequestTarget::new(method, "https", "host", &path)?;
+            if !target.has_plain_path() || path.contains('?') || !path.starts_with('/') {
                 return Err(RuleError::new(format!("`{path}` is not a plain path such as `/v1`")));
             }
         }
@@ -193,7 +195,7 @@ fn is_default_scheme(scheme: &Scheme) -> bool {
     *scheme == Scheme::default()
 }
 
-/// The first part of a request that a rule does not allow, in the order of the variants.
+/// The first part of a request that a rule does not allow. The parts are compared in the order of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestMismatch {
     /// The host.
@@ -210,11 +212,11 @@ pub enum RequestMismatch {
 
 impl HttpRule {
     /// Parses `[METHODS] URL`, such as `GET,POST https://api.example.com/v1`, as an operator types it. The URL may consist of a
-    /// host only. The defaults are HTTPS, the port of the scheme, `GET` and `HEAD`, and all paths. A query and a fragment
+    /// host only. The defaults are HTTPS, the default port of the scheme, `GET` and `HEAD`, and all paths. A query and a fragment
     /// are ignored.
     ///
     /// # Errors
-    /// For text that does not have this form, or that describes a rule that cannot be enforced.
+    /// For text that does not have this form, or that contains an invalid method, scheme, host, port or path.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let (methods, url) = match text.trim().rsplit_once(' ') {
             Some((methods, url)) => (Some(methods.trim()), url),
@@ -235,7 +237,7 @@ impl HttpRule {
         .try_into()
     }
 
-    /// Sets the addresses other than public ones to which the host name may resolve.
+    /// Sets the addresses that are not public, but to which the host name may resolve.
     #[must_use]
     pub fn with_addresses(mut self, addresses: Vec<AddressRange>) -> Self {
         self.addresses = addresses;
@@ -267,8 +269,8 @@ impl HttpRule {
         }
     }
 
-    /// Returns whether an allowed request may connect to an address: a public address, the address that is the rule's host, or
-    /// one of its `addresses`.
+    /// Returns whether an allowed request may connect to an address. It may connect to a public address, to the address that is
+    /// the rule's host, and to the rule's `addresses`.
     #[must_use]
     pub fn allows_address(&self, address: IpAddr) -> bool {
         let exact_host = HostPattern::Exactly(RequestHost::Address(canonical(address)));

@@ -1,4 +1,4 @@
-//! The rules of grants and the decision on one access. This module performs no I/O and runs no code of guests.
+//! The rules of grants, and the decision on one access. This module performs no I/O and runs no guest code.
 
 mod access;
 mod address;
@@ -11,7 +11,7 @@ mod http_rule;
 mod plain_path;
 mod request_target;
 mod secret_rule;
-// Rules for hosts are refused without the feature.
+// Without the feature `network`, a grants file with HTTP rules is invalid. Many of these tests use HTTP rules.
 #[cfg(all(test, feature = "network"))]
 mod tests;
 mod value_rules;

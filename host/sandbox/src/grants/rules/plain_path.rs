@@ -1,32 +1,38 @@
 //! Paths that every server interprets in the same way.
 //!
-//! A server may decode a path before it resolves dot segments: with the standard escapes, with other escapes, twice, or
-//! to the nearest character of another character set. So a path is plain only if none of these conversions changes it.
+//! A server may convert a path before it resolves dot segments: it may decode the standard escapes, decode other escapes, decode
+//! twice, or replace a character by a similar one of another character set. So a path is plain only if none of these conversions
+//! adds a separator or a dot segment.
 
-/// Characters that some servers convert to a dot, a separator or an escape, although they are different characters.
-const LOOKALIKES: [char; 14] = [
-    '\u{2024}', '\u{2025}', '\u{2026}', '\u{2044}', '\u{2215}', '\u{2216}', '\u{29f5}', '\u{29f8}', '\u{29f9}',
-    '\u{fe52}', '\u{fe68}', '\u{ff0e}', '\u{ff0f}', '\u{ff3c}',
+/// Characters that some servers convert to text with dots or [`SYNTAX_CHARACTERS`]: those that Unicode replaces by such text in
+/// the normalization form NFKC, and others that look like a slash or a backslash.
+const LOOKALIKES: [char; 26] = [
+    '\u{37e}', '\u{2024}', '\u{2025}', '\u{2026}', '\u{2044}', '\u{2100}', '\u{2101}', '\u{2105}', '\u{2106}',
+    '\u{2215}', '\u{2216}', '\u{29f5}', '\u{29f8}', '\u{29f9}', '\u{fe14}', '\u{fe19}', '\u{fe30}', '\u{fe52}',
+    '\u{fe54}', '\u{fe68}', '\u{fe6a}', '\u{ff05}', '\u{ff0e}', '\u{ff0f}', '\u{ff1b}', '\u{ff3c}',
 ];
 
-/// Characters that separate segments or parameters, or begin an escape, in some servers.
-const SEPARATORS: [char; 4] = ['/', '\\', ';', '%'];
+/// Characters that separate segments or parameters, or begin an escape, on some servers.
+const SYNTAX_CHARACTERS: [char; 4] = ['/', '\\', ';', '%'];
 
-/// Returns whether a path has one meaning: no empty segment except the last one, no segment of dots and spaces only, and no
-/// segment with separators, control characters, lookalikes or bytes that are not UTF-8, escaped or not.
+/// Returns whether every server interprets a path in the same way. The path must start with `/`.
+///
+/// After its escapes are decoded, such a path has no empty segment except the last one, no segment of dots and spaces only, no
+/// character of [`SYNTAX_CHARACTERS`] or [`LOOKALIKES`] in a segment, no control character, and no invalid UTF-8.
 pub(super) fn is_plain_path(path: &str) -> bool {
     let segments: Vec<&str> = path.split('/').collect();
-    // The path begins with a separator, and may end with one.
-    let inner = segments.get(1..segments.len().saturating_sub(1)).unwrap_or_default();
-    !inner.contains(&"") && segments.iter().all(|segment| is_plain_segment(segment))
+    // The first segment is empty because the path starts with `/`. The last one is empty if the path ends with `/`.
+    let inner_segments = segments.get(1..segments.len().saturating_sub(1)).unwrap_or_default();
+    !inner_segments.contains(&"") && segments.iter().all(|segment| is_plain_segment(segment))
 }
 
 fn is_plain_segment(segment: &str) -> bool {
     let Some(decoded) = decode_escapes(segment) else {
         return false;
     };
-    let is_ambiguous =
-        |character: char| character.is_control() || SEPARATORS.contains(&character) || LOOKALIKES.contains(&character);
+    let is_ambiguous = |character: char| {
+        character.is_control() || SYNTAX_CHARACTERS.contains(&character) || LOOKALIKES.contains(&character)
+    };
     // Some servers ignore spaces and dots at the end of a name, so a segment of dots and spaces could be a dot segment.
     let has_only_dots_and_spaces = !decoded.is_empty()
         && decoded
@@ -58,7 +64,7 @@ mod tests {
 
     // attack: K7
     #[test]
-    fn a_path_that_a_server_could_decode_to_another_is_not_plain() {
+    fn a_path_that_a_server_could_decode_to_another_path_is_not_plain() {
         for plain in [
             "/",
             "/v1",
@@ -101,6 +107,9 @@ mod tests {
             "/v1/%ef%bc%8e%ef%bc%8e/x",
             "/v1/a%ef%bc%8fb",
             "/v1/a%e2%88%95b",
+            "/v1/%ef%bc%852e%ef%bc%852e/x",
+            "/v1/a%cd%beb",
+            "/v1/%e2%84%80",
             "/v1/a%e2%80%a4b",
             "/v1//a",
             "//v1",

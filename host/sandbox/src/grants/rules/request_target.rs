@@ -26,9 +26,9 @@ impl Scheme {
         match text {
             "http" => Ok(Self::Http),
             "https" => Ok(Self::Https),
-            other => Err(RuleError::new(format!(
+            scheme => Err(RuleError::new(format!(
                 "the scheme `{}` is not `http` or `https`",
-                escaped_excerpt(other)
+                escaped_excerpt(scheme)
             ))),
         }
     }
@@ -64,14 +64,15 @@ pub enum RequestHost {
 
 impl RequestHost {
     /// Parses a host. A name must be in ASCII, with `xn--…` for other characters. An address must have its usual form: `127.1`,
-    /// `0x7f000001` and `2130706433` are refused and not treated as names.
+    /// `0x7f000001` and `2130706433` are not accepted as addresses or names.
     ///
     /// # Errors
     /// For text that is not a host, or that two parsers could interpret as different hosts.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
-        if let Some(address) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        if let Some(address) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
             let address = address.parse::<std::net::Ipv6Addr>();
-            let address = address.map_err(|_| RuleError::new(format!("`{text}` is not an IPv6 address")))?;
+            let invalid = |_| RuleError::new(format!("`{}` is not an IPv6 address", escaped_excerpt(text)));
+            let address = address.map_err(invalid)?;
             return Ok(Self::Address(canonical(IpAddr::V6(address))));
         }
         let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
@@ -85,12 +86,13 @@ impl RequestHost {
         if !name.split('.').all(is_label) {
             return Err(RuleError::new(format!("`{}` is not a host", escaped_excerpt(text))));
         }
+        // A host whose last label is a number is an IPv4 address, as in the URL standard.
         let last_label = name.rsplit('.').next().unwrap_or_default();
-        let is_number = last_label.bytes().all(|byte| byte.is_ascii_digit())
+        let ends_in_number = last_label.bytes().all(|byte| byte.is_ascii_digit())
             || last_label
                 .strip_prefix("0x")
                 .is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        if !is_number {
+        if !ends_in_number {
             return Ok(Self::Name(name));
         }
         match name.parse::<Ipv4Addr>() {
@@ -129,8 +131,8 @@ pub struct RequestTarget {
 }
 
 impl RequestTarget {
-    /// Parses the parts of a request. `authority` is a host with an optional port. `path` may have a query. An empty path stands
-    /// for `/`.
+    /// Parses the parts of a request. `authority` is a host with an optional port. `path` may have a query. An empty path is
+    /// replaced by `/`.
     ///
     /// # Errors
     /// For a scheme other than `http` and `https`; for an authority that is not a host with an optional port from 1 to 65535;
@@ -237,9 +239,10 @@ fn split_authority(authority: &str) -> Result<(&str, Option<u16>), RuleError> {
     let Some(port) = port else {
         return Ok((host, None));
     };
-    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    // Parsing a number would also accept a leading `+`.
+    let has_only_digits = port.bytes().all(|byte| byte.is_ascii_digit());
     match port.parse::<u16>() {
-        Ok(number) if is_number && number > 0 => Ok((host, Some(number))),
+        Ok(number) if has_only_digits && number > 0 => Ok((host, Some(number))),
         _ => Err(invalid("has no port from 1 to 65535")),
     }
 }

@@ -1,4 +1,4 @@
-//! Rules for secrets: the source of a value, and the requests or the variable that receive it.
+//! Rules for secrets: the source of a secret's value, and the requests or the environment variable that contain the value.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub enum SecretSource {
     Store,
     /// The environment of the host process.
     Environment,
-    /// The context of the conversation, for a key of the end user.
+    /// The context of the conversation, for secrets of the end user.
     Conversation,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for SecretSource {
     }
 }
 
-/// The part of a request in which a secret is sent. The guest's value for this part is overwritten.
+/// The part of a request in which the host sends a secret. The host overwrites the guest's value for this part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretPlacement {
     /// The header with this name, in lower case.
@@ -105,8 +105,8 @@ pub struct SecretRule {
     pub source: SecretSource,
     /// The requests with which the secret is sent; `None` if it is only exposed in a variable.
     pub target: Option<SecretTarget>,
-    /// The environment variable in which the guest sees the value; `None` if the guest never sees it. The grants file must also
-    /// have `expose = true`.
+    /// The environment variable in which the guest reads the value; `None` if the guest never sees the value. In the grants file,
+    /// requires `expose = true`.
     pub exposed_as: Option<String>,
 }
 
@@ -249,24 +249,25 @@ impl SecretTarget {
         }
         let port = port.unwrap_or(HTTPS_PORT);
         let path = path.unwrap_or_else(|| "/".to_owned());
-        let probe = RequestTarget::new("GET", "https", "probe", &path)?;
-        if port == 0 || !probe.has_plain_path() || path.contains('?') || !path.starts_with('/') {
+        // Creating a request target checks the path. The method, the scheme and the host are placeholders.
+        let target = RequestTarget::new("GET", "https", "host", &path)?;
+        if port == 0 || !target.has_plain_path() || path.contains('?') || !path.starts_with('/') {
             return Err(RuleError::new(
                 "a secret needs a port from 1 to 65535 and a plain path such as `/v1`",
             ));
         }
         let placement = match placement {
             SecretPlacement::Header(name) => SecretPlacement::Header(name.to_ascii_lowercase()),
-            other => other.clone(),
+            placement => placement.clone(),
         };
         match placement {
             SecretPlacement::Header(name) if !can_carry_secret(&name) => {
                 let name = name.escape_debug();
                 Err(RuleError::new(format!("the header `{name}` cannot carry a secret")))
             }
-            SecretPlacement::Query(name) if name.is_empty() || !name.bytes().all(is_token_byte) => Err(RuleError::new(
-                format!("`{}` is not the name of a query field", name.escape_debug()),
-            )),
+            SecretPlacement::Query(name) if name.is_empty() || !name.bytes().all(is_identifier_byte) => Err(
+                RuleError::new(format!("`{}` is not the name of a query field", name.escape_debug())),
+            ),
             placement => Ok(Self {
                 host,
                 port,
@@ -286,8 +287,8 @@ impl SecretTarget {
     }
 }
 
-/// Returns whether a secret may be sent in a header, whose name must be in lower case. Headers that frame or route a message
-/// are reserved for the host.
+/// Returns whether a secret may be sent in the header of this name, which must be in lower case. Headers that frame or route a
+/// message are reserved for the host.
 fn can_carry_secret(name: &str) -> bool {
     const RESERVED: [&str; 9] = [
         "connection",
@@ -300,20 +301,20 @@ fn can_carry_secret(name: &str) -> bool {
         "transfer-encoding",
         "upgrade",
     ];
-    !name.is_empty() && name.bytes().all(is_token_byte) && !RESERVED.contains(&name) && !name.starts_with("proxy-")
+    !name.is_empty() && name.bytes().all(is_identifier_byte) && !RESERVED.contains(&name) && !name.starts_with("proxy-")
 }
 
-fn is_token_byte(byte: u8) -> bool {
+fn is_identifier_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// Checks the name of a plugin or a secret. A valid name can be written identically in files, flags and the environment.
+/// Checks the name of a plugin or a secret. A valid name can be written without quotes in files and command lines.
 ///
 /// # Errors
 /// For an empty name, more than 128 bytes, characters other than ASCII letters, digits, `-`, `_` and `.`, and a dot at the
 /// beginning.
 pub fn check_name(name: &str) -> Result<(), RuleError> {
-    let is_name_byte = |byte: u8| is_token_byte(byte) || byte == b'.';
+    let is_name_byte = |byte: u8| is_identifier_byte(byte) || byte == b'.';
     if name.is_empty() || name.len() > 128 || !name.bytes().all(is_name_byte) || name.starts_with('.') {
         return Err(RuleError::new(format!(
             "`{}` is not a name: use at most 128 letters, digits, `-`, `_` and, after the first character, `.`",

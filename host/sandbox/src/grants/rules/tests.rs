@@ -1,4 +1,5 @@
-//! Tests of the rules: targets, paths and names that imitate a granted one are refused. This file has the shared helpers.
+//! Tests of the rules: targets, paths and names that imitate a granted target, path or name are refused. This file has the shared
+//! helpers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -16,14 +17,14 @@ fn parse_grants(text: &str) -> Result<Grants, GrantsError> {
     Grants::parse(text.as_bytes())
 }
 
-/// Parses a grants file with one grant, which is for any version of the plugin `p` and contains these lines.
+/// Parses a grants file with one grant, which contains these lines and is for any version of the plugin `p`.
 fn parse_grant_with(lines: &str) -> Result<Grants, GrantsError> {
     parse_grants(&format!(
         "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\n{lines}\n"
     ))
 }
 
-/// Returns the capabilities that most of the tests grant.
+/// Returns the capabilities that the plugin of most tests declares.
 fn declared_capabilities() -> DeclaredCapabilities {
     DeclaredCapabilities::from_imports([
         "wasi:http/outgoing-handler@0.2.6",
@@ -35,7 +36,7 @@ fn declared_capabilities() -> DeclaredCapabilities {
     ])
 }
 
-/// Returns the rights of a plugin that has one grant with these lines.
+/// Returns the rights of the plugin `p` under one grant with these lines.
 fn rights_of(lines: &str) -> EffectiveRights {
     EffectiveRights::new(&declared_capabilities(), &parse_grant_with(lines).unwrap(), "p", DIGEST)
 }

@@ -29,7 +29,7 @@ struct EnvRuleFormat {
 }
 
 impl EnvRule {
-    /// Creates a rule for a variable. Without a value, the rule uses that of the host process.
+    /// Creates a rule for a variable. Without a value, the guest reads the value of the same variable in the host process.
     ///
     /// # Errors
     /// For an invalid name of an environment variable, and for a value with a NUL character.
@@ -64,12 +64,12 @@ impl From<EnvRule> for EnvRuleFormat {
     }
 }
 
-/// Access of a plugin to its key–value store, with a limit of its size.
+/// Access of a plugin to its key–value store, with a limit on the size of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "KeyValueRuleFormat", into = "KeyValueRuleFormat")]
 pub struct KeyValueRule {
-    /// The maximum size of the store in bytes: all names of buckets, keys and values, and `KEY_VALUE_ENTRY_BYTES` for each
-    /// entry.
+    /// The maximum size of the store, in bytes. The size of an entry is the length of its bucket name, key and value, plus
+    /// `KEY_VALUE_ENTRY_BYTES`.
     pub quota_bytes: u64,
 }
 
@@ -98,7 +98,7 @@ impl From<KeyValueRule> for KeyValueRuleFormat {
     }
 }
 
-/// Parses a quota such as `10MiB`. Returns it in bytes.
+/// Parses a quota such as `10MiB`. Returns the number of bytes.
 pub(super) fn parse_quota(text: &str) -> Result<u64, RuleError> {
     let quota: Result<ByteCount, UnitError> = text.parse();
     quota
@@ -111,8 +111,11 @@ pub(super) fn format_quota(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = UNITS
         .into_iter()
-        .find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
-    unit.map_or_else(|| bytes.to_string(), |(unit, name)| format!("{}{name}", bytes / unit))
+        .find(|(unit_bytes, _)| bytes > 0 && bytes.is_multiple_of(*unit_bytes));
+    unit.map_or_else(
+        || bytes.to_string(),
+        |(unit_bytes, name)| format!("{}{name}", bytes / unit_bytes),
+    )
 }
 
 /// The time that a guest's clocks show.

@@ -12,7 +12,7 @@ use crate::values::types::{Function, FunctionKind};
 impl<'a> ExportReader<'a> {
     /// Reads the export of a program, which becomes one tool.
     pub(super) fn read_command(&mut self, name: &str, interface: ComponentInstanceTypeId) {
-        if !self.has_run(interface) {
+        if !self.has_run_function(interface) {
             self.skip(name, "it has no function `run: func() -> result`");
         } else if let Some(later) = self.find_later_command(name) {
             self.skip(name, format!("`{later}` runs the same program"));
@@ -21,8 +21,8 @@ impl<'a> ExportReader<'a> {
         }
     }
 
-    /// Returns the export that runs the same program for a later version of WASI. A program for WASI 0.3 has both
-    /// exports if its toolchain adds the one for WASI 0.2 to every program.
+    /// Returns the export that runs the same program for a later version of WASI. A program for WASI 0.3 has two exports if its
+    /// toolchain adds the export for WASI 0.2 to every program.
     fn find_later_command(&self, name: &str) -> Option<&'a str> {
         let is_later = |export: &&&str| {
             is_command(export)
@@ -33,7 +33,7 @@ impl<'a> ExportReader<'a> {
                     .component_item_for_export(export)
                     .map(|item| &item.ty)
                 {
-                    Some(ComponentEntityType::Instance(id)) => self.has_run(*id),
+                    Some(ComponentEntityType::Instance(id)) => self.has_run_function(*id),
                     _ => false,
                 }
         };
@@ -41,7 +41,7 @@ impl<'a> ExportReader<'a> {
     }
 
     /// Returns whether an interface has the function `run: func() -> result`.
-    fn has_run(&self, interface: ComponentInstanceTypeId) -> bool {
+    fn has_run_function(&self, interface: ComponentInstanceTypeId) -> bool {
         let Some(ComponentEntityType::Func(id)) = self.type_reader.types[interface]
             .exports
             .get("run")
@@ -88,7 +88,7 @@ pub(super) fn is_command(interface: &str) -> bool {
         .is_some_and(|version| version.starts_with("0.2.") || version.starts_with("0.3."))
 }
 
-/// Returns the version of an interface, such as `[0, 3, 1]`.
+/// Returns the version of an interface as numbers, such as `[0, 3, 1]`.
 fn wasi_version(interface: &str) -> Vec<u64> {
     let version = interface.rsplit('@').next().unwrap_or_default();
     version.split(['.', '-']).map_while(|part| part.parse().ok()).collect()

@@ -11,7 +11,7 @@ use crate::values::dynamic_export::{DynamicExport, ToolContract};
 use crate::values::types::{Function, FunctionKind};
 
 impl ExportReader<'_> {
-    /// Reads an exported interface that another host defines. Toolwit calls its functions; they are not tools.
+    /// Reads an exported interface that another host defines. Only the host calls its functions, so they are not tools.
     pub(super) fn read_contract_export(
         &mut self,
         name: &str,
@@ -47,8 +47,8 @@ impl ExportReader<'_> {
     }
 }
 
-/// Creates the entry of the shape for a function of a contract. The entry has no types: the contract fixes them, and the host
-/// knows them.
+/// Creates the [`Function`] for a function of a contract. Its types are omitted, because the module `contract` defines them as
+/// Rust types.
 fn contract_function(interface: &Arc<str>, export: &str) -> Function {
     Function {
         interface: Some(interface.clone()),

@@ -1,4 +1,4 @@
-//! Reads the exported interfaces of `toolwit:plugin`, whose functions the host calls.
+//! Reads the exported interfaces of the package `toolwit:plugin`, whose functions the host calls.
 
 use semver::Version;
 use wasmparser::component_types::{ComponentEntityType, ComponentInstanceTypeId};
@@ -11,7 +11,7 @@ use crate::values::interceptor_export::InterceptorExport;
 use crate::values::types::{Function, FunctionKind};
 
 impl ExportReader<'_> {
-    /// Reads an exported interface of `toolwit:plugin`. The host calls its functions; they are not tools.
+    /// Reads an exported interface of `toolwit:plugin`. Only the host calls its functions, so they are not tools.
     pub(super) fn read_plugin_export(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         let export = name.strip_prefix(PLUGIN_PACKAGE).unwrap_or(name);
         let (interface_name, version) = export.split_once('@').unwrap_or((export, ""));
@@ -27,6 +27,7 @@ impl ExportReader<'_> {
         }
     }
 
+    /// Reads `toolwit:plugin/dynamic`.
     fn read_dynamic(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         if self.shape.dynamic.is_some() {
             return self.skip(name, "another interface of the component already lists its tools");
@@ -45,6 +46,7 @@ impl ExportReader<'_> {
         }
     }
 
+    /// Reads `toolwit:plugin/interceptor`.
     fn read_interceptor(&mut self, name: &str, interface: ComponentInstanceTypeId) {
         if self.shape.interceptor.is_some() {
             return self.skip(
@@ -65,7 +67,7 @@ impl ExportReader<'_> {
         }
     }
 
-    /// Reads the functions of an interface with these names. Returns those that exist and could be read.
+    /// Reads the functions of an interface with these names. Returns the functions that exist and could be read.
     fn read_functions(
         &mut self,
         name: &str,
@@ -82,8 +84,8 @@ impl ExportReader<'_> {
         self.shape.functions.get_mut(first_index..).unwrap_or_default()
     }
 
-    /// Skips an interface whose functions do not have the expected types. Removes its functions from the shape, where they
-    /// begin at the index `first_index`.
+    /// Skips an interface whose functions do not have the expected types. Removes its functions from the shape: those with index
+    /// `first_index` or greater.
     fn skip_interface(&mut self, name: &str, first_index: usize) {
         self.shape.functions.truncate(first_index);
         let interface = name.split('@').next().unwrap_or(name).to_owned();

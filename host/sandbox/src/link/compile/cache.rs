@@ -1,9 +1,10 @@
 //! The cache of machine code of compiled components, in a private directory.
 //!
-//! Mapped machine code is trusted. An entry is therefore used only if this user wrote it: the directory denies access to
-//! others, and every entry has a keyed hash of its name and content (BLAKE3, with a random key in the same directory). The name
-//! of an entry contains the digest of the component and a hash of the engine, so that code for another engine is never loaded.
-//! An entry that is damaged or was written with another key is ignored, and replaced when the component is compiled again.
+//! Cached machine code runs in the host process without a check of its instructions. An entry is therefore used only if this
+//! user wrote it: the directory denies access to others, and every entry has a keyed hash of its name and content (BLAKE3, with a
+//! random key in the same directory). The name of an entry contains the digest of the component and a hash of the engine, so that
+//! code for another engine is never loaded. An entry that is damaged or was written with another key is ignored, and replaced
+//! when the component is compiled again.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -17,7 +18,7 @@ use super::engine::Engine;
 use super::precompiled;
 use toolwit_core::file::{create_private_directory, private_options};
 
-/// The length of a key and of a hash, in bytes.
+/// The length of the key and of a hash, in bytes.
 const HASH_BYTES: usize = 32;
 
 /// A cache of machine code in a private directory.
@@ -53,8 +54,8 @@ impl CodeCache {
     /// # Errors
     /// If the directory cannot be read.
     pub fn digests(&self) -> io::Result<BTreeSet<String>> {
-        let digest = |entry: CodeCacheEntry| entry.name.split('-').next().map(str::to_owned);
-        Ok(self.entries()?.into_iter().filter_map(digest).collect())
+        let digest_of = |entry: CodeCacheEntry| entry.name.split('-').next().map(str::to_owned);
+        Ok(self.entries()?.into_iter().filter_map(digest_of).collect())
     }
 
     /// Returns whether an entry for a component exists. The entry is validated only when it is loaded.
@@ -62,7 +63,7 @@ impl CodeCache {
         self.directory.join(entry_name(engine, digest)).exists()
     }
 
-    /// Maps the machine code of a component. Returns `None` if there is no valid entry.
+    /// Maps the machine code of a component into memory. Returns `None` if there is no valid entry.
     pub(crate) fn load(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let name = entry_name(engine, digest);
         let path = self.directory.join(&name);
@@ -92,11 +93,11 @@ impl CodeCache {
         }
     }
 
-    /// Stores the machine code of a component and maps the stored file, so that the copy in memory can be dropped.
+    /// Stores the machine code of a component, drops `code`, and maps the stored file into memory instead.
     ///
     /// # Errors
-    /// The code, if it cannot be stored. `None`, if the stored entry cannot be loaded, for example because another process
-    /// has already removed it.
+    /// `Some` with the code, if it cannot be stored. `None`, if the stored entry cannot be loaded, for example because another
+    /// process has already removed it.
     pub(crate) fn store_and_load(
         &self,
         engine: &Engine,
@@ -109,7 +110,7 @@ impl CodeCache {
             return Err(Some(code));
         }
         drop(code);
-        // Mapped first, because enforcing the limit of the cache can remove the entry.
+        // Map the entry before enforcing the limit of the cache, because that can remove the entry.
         let component = self.load(engine, digest).ok_or(None)?;
         if let Err(error) = self.shrink_to(self.bytes_max()) {
             tracing::debug!(%error, "the code cache could not be reduced to its limit");
@@ -117,7 +118,8 @@ impl CodeCache {
         Ok(component)
     }
 
-    /// Writes hash and code to temporary files and renames them, the code last, so that a reader never sees a partial entry.
+    /// Writes an entry: writes hash and code to temporary files and renames them, the code last, so that a reader never sees a
+    /// partial entry.
     fn write(&self, name: &str, code: &[u8]) -> io::Result<()> {
         let hash = self.hash(name, code)?;
         let unique = unique_name()?;
@@ -135,7 +137,7 @@ impl CodeCache {
         let Ok(expected) = <[u8; HASH_BYTES]>::try_from(expected.as_slice()) else {
             return Ok(false);
         };
-        // Read in pieces: machine code can be large.
+        // `hash` reads the file in pieces, because machine code can be large.
         let hash = self.hash(name, File::open(path)?)?;
         // `blake3::Hash` compares in constant time.
         Ok(hash == blake3::Hash::from_bytes(expected))
@@ -148,13 +150,13 @@ impl CodeCache {
     }
 }
 
-/// Returns the name of an entry, derived from all inputs of the compilation.
+/// Returns the name of an entry: the digest of the component, and the hash of the engine and its configuration.
 fn entry_name(engine: &Engine, digest: &str) -> String {
     format!("{digest}-{:016x}.code", engine.compatibility_hash())
 }
 
-/// Reads the key, or creates it. Replaces a key of another length, which a killed process or a full disk can leave behind.
-/// Entries that were written with the earlier key are then invalid.
+/// Reads the key, or creates it. Replaces a key of a wrong length, which a killed process or a full disk can leave behind. All
+/// entries that were written with an earlier key are then invalid.
 fn read_or_create_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
     match fs::read(path) {
         Ok(key) => {
@@ -167,12 +169,12 @@ fn read_or_create_key(path: &Path) -> io::Result<[u8; HASH_BYTES]> {
     }
     let mut key = [0; HASH_BYTES];
     random_bytes(&mut key)?;
-    replace(path, &key)?;
+    write_atomically(path, &key)?;
     Ok(key)
 }
 
-/// Writes a file in one step, so that a reader never sees a part of it.
-pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+/// Writes or replaces a file. A reader sees the previous or the complete new content.
+pub(super) fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = path.with_file_name(unique_name()?);
     create_new(&temporary)?.write_all(content)?;
     fs::rename(&temporary, path)
@@ -195,7 +197,7 @@ fn create_new(path: &Path) -> io::Result<File> {
     private_options().write(true).create_new(true).open(path)
 }
 
-/// Refuses a directory that other users may access or that another user owns.
+/// Refuses a directory that other users can access or that another user owns.
 #[cfg(unix)]
 fn require_private_directory(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::cache::{CodeCache, replace};
+use super::cache::{CodeCache, write_atomically};
 use toolwit_core::limits::CODE_CACHE_BYTES_MAX;
 
 /// The file with the limit that [`CodeCache::set_bytes_max`] sets.
@@ -20,7 +20,7 @@ const HASH_SUFFIX: &str = ".code.hash";
 /// The age at which a temporary file counts as abandoned by its process.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3_600);
 
-/// The minimum interval between two updates of an entry's last use, so that not every process writes to the disk.
+/// The minimum interval between two updates of the time of an entry's last use, so that not every use writes to the disk.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// An entry of the cache.
@@ -57,7 +57,7 @@ impl CodeCache {
         })
     }
 
-    /// Returns the limit of the cache, in bytes: the one that [`set_bytes_max`](Self::set_bytes_max) stored, or else the
+    /// Returns the limit of the cache, in bytes: the limit that [`set_bytes_max`](Self::set_bytes_max) stored, or otherwise the
     /// default.
     #[must_use]
     pub fn bytes_max(&self) -> u64 {
@@ -72,14 +72,15 @@ impl CodeCache {
     /// # Errors
     /// If the directory cannot be read or written.
     pub fn set_bytes_max(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
-        replace(&self.directory().join(LIMIT_FILE), bytes_max.to_string().as_bytes())?;
+        write_atomically(&self.directory().join(LIMIT_FILE), bytes_max.to_string().as_bytes())?;
         self.shrink_to(bytes_max)
     }
 
     /// Removes the least recently used entries until the remaining ones take at most this many bytes. Returns the number and
     /// size of the removed entries.
     ///
-    /// A process that has mapped a removed entry can still use it. Files that killed processes abandoned are removed too.
+    /// A process that has mapped a removed entry can still use the entry. Old files that killed processes left behind are removed
+    /// too.
     ///
     /// # Errors
     /// If the directory cannot be read or written.
@@ -96,9 +97,9 @@ impl CodeCache {
             if bytes <= bytes_max {
                 break;
             }
-            // The code is removed first, because a hash without code is ignored.
-            remove(&entry.path)?;
-            remove(&entry.path.with_added_extension("hash"))?;
+            // Remove the code first. If the process is killed in between, the hash without code is ignored.
+            remove_if_exists(&entry.path)?;
+            remove_if_exists(&entry.path.with_added_extension("hash"))?;
             bytes -= entry.bytes;
             removed.entries += 1;
             removed.bytes += entry.bytes;
@@ -144,7 +145,8 @@ impl CodeCache {
         let _: io::Result<()> = update();
     }
 
-    /// Removes old files of killed processes: temporary files, and hashes without code.
+    /// Removes files that killed processes left behind and that are older than [`ABANDONED_AFTER`]: temporary files, and hashes
+    /// without code.
     fn remove_abandoned(&self) -> io::Result<()> {
         for file in fs::read_dir(self.directory())? {
             let file = file?;
@@ -156,7 +158,7 @@ impl CodeCache {
                 modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > ABANDONED_AFTER))
             };
             if (name.starts_with('.') || is_lone_hash) && is_old() {
-                remove(&file.path())?;
+                remove_if_exists(&file.path())?;
             }
         }
         Ok(())
@@ -164,7 +166,7 @@ impl CodeCache {
 }
 
 /// Removes a file, if it exists.
-fn remove(path: &Path) -> io::Result<()> {
+fn remove_if_exists(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

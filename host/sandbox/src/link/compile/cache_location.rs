@@ -1,4 +1,4 @@
-//! The directory in which machine code is cached, and its management.
+//! The directory in which machine code is cached, and the operations on it.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The directory in which machine code of compiled components is cached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CodeCacheLocation {
-    /// `toolwit/code` in the user's cache directory (`$XDG_CACHE_HOME`, else `~/.cache`).
+    /// `toolwit/code` in the user's cache directory (on Unix `$XDG_CACHE_HOME`, otherwise `~/.cache`).
     #[default]
     User,
-    /// This directory. It must belong to the user and deny access to others.
+    /// A directory that belongs to the user and denies access to others.
     Directory(PathBuf),
     /// No cache: every process compiles its components.
     Off,
@@ -24,7 +24,7 @@ pub enum CodeCacheLocation {
 pub enum CodeCacheChange {
     /// Removes the least recently used entries until the remaining ones take at most this many bytes.
     ShrinkTo(u64),
-    /// Sets the limit in bytes for all processes, and removes the least recently used entries that exceed it.
+    /// Sets the limit in bytes for all processes, and then removes entries as [`ShrinkTo`](Self::ShrinkTo) does.
     SetMaximum(u64),
 }
 
@@ -36,7 +36,7 @@ pub struct CodeCacheReport {
     pub directory: PathBuf,
     /// The number and size of its entries, and the limit.
     pub usage: CodeCacheUsage,
-    /// The number and size of the entries that the change removed; `None` if no change was made.
+    /// The number and size of the entries that the change removed. `None` if no change was requested.
     pub removed: Option<CodeCacheUsage>,
 }
 
@@ -52,10 +52,11 @@ impl CodeCacheLocation {
         }
     }
 
-    /// Applies the change, if one is given, and returns the state of the cache. Creates the directory if it does not exist.
+    /// Applies the change, if any, and returns the state of the cache. Creates the directory if it does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] if the cache is off or its directory is unknown; [`ErrorKind::Io`] if it cannot be used.
+    /// [`ErrorKind::Configuration`] if the cache is off or its directory is unknown; [`ErrorKind::Io`] if the directory cannot be
+    /// used.
     pub async fn manage(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
         let location = self.clone();
         let task = tokio::task::spawn_blocking(move || location.manage_blocking(change));
@@ -66,7 +67,7 @@ impl CodeCacheLocation {
     }
 
     fn manage_blocking(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
-        let directory = self.directory().ok_or_else(|| self.no_directory())?;
+        let directory = self.directory().ok_or_else(|| self.no_directory_error())?;
         let apply = || -> io::Result<(CodeCacheUsage, Option<CodeCacheUsage>)> {
             let cache = CodeCache::open(&directory)?;
             let removed = match change {
@@ -89,8 +90,8 @@ impl CodeCacheLocation {
         })
     }
 
-    /// Returns the error of a location without a directory.
-    fn no_directory(&self) -> Error {
+    /// Returns the error for a location without a directory.
+    fn no_directory_error(&self) -> Error {
         let (message, suggestion) = match self {
             Self::Off => (
                 "there is no cache of machine code, because it is off",

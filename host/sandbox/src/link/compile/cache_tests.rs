@@ -10,7 +10,8 @@ use crate::*;
 use toolwit_core::limits::CODE_CACHE_BYTES_MAX;
 use toolwit_core::{Arguments, Tool, ToolContext};
 
-fn component(number: i32) -> Vec<u8> {
+/// Returns a component whose only tool `answer` returns the number.
+fn component_with_answer(number: i32) -> Vec<u8> {
     let text = format!(
         r#"(component
             (core module $m (func (export "f") (result i32) i32.const {number}))
@@ -20,58 +21,61 @@ fn component(number: i32) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// Calls the tool of a component in a fresh runtime, as a new process would. Returns the result.
-async fn answer(cache: &Path, number: i32) -> String {
+/// Calls the tool of [`component_with_answer`] in a new runtime, as a new process would. Returns the result.
+async fn call_with_cache(cache: &Path, number: i32) -> String {
     let options = RuntimeOptions {
         code_cache: CodeCacheLocation::Directory(cache.to_owned()),
         ..RuntimeOptions::default()
     };
     let runtime = Runtime::new(options).unwrap();
-    let plugin = Plugin::from_bytes(&runtime, "oracle", component(number)).await.unwrap();
+    let plugin = Plugin::from_bytes(&runtime, "oracle", component_with_answer(number))
+        .await
+        .unwrap();
     let tools: Vec<Arc<dyn Tool>> = plugin.tools(&Scope::new());
     let result = tools[0].call(Arguments::new(), &ToolContext::new()).await.unwrap();
     assert!(matches!(plugin.compile_status(), CompileStatus::Ready { .. }));
     result.for_llm
 }
 
-fn entries(cache: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<_> = fs::read_dir(cache)
+/// Returns the paths of the files with machine code.
+fn code_files(cache: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(cache)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "code"))
         .collect();
-    entries.sort();
-    entries
+    files.sort();
+    files
 }
 
 // attack: H5
 #[tokio::test]
-async fn damaged_or_exchanged_code_is_compiled_again() {
+async fn a_damaged_or_forged_entry_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let cache = directory.path().join("code");
-    assert_eq!(answer(&cache, 1).await, "1");
-    let [entry] = entries(&cache).try_into().unwrap();
+    assert_eq!(call_with_cache(&cache, 1).await, "1");
+    let [entry] = code_files(&cache).try_into().unwrap();
     let code = fs::read(&entry).unwrap();
     for damaged in [&b""[..], b"no machine code", &code[..code.len() / 2]] {
         fs::write(&entry, damaged).unwrap();
-        assert_eq!(answer(&cache, 1).await, "1");
-        assert_eq!(fs::read(&entry).unwrap(), code, "the entry is restored");
+        assert_eq!(call_with_cache(&cache, 1).await, "1");
+        assert_eq!(fs::read(&entry).unwrap(), code, "the code is compiled again and stored");
     }
-    // Code and hash of another component under this name are refused, because the hash covers the name.
-    assert_eq!(answer(&cache, 2).await, "2");
-    let other_entry = entries(&cache).into_iter().find(|path| *path != entry).unwrap();
+    // Code and hash of another component under the name of this entry are refused, because the hash covers the name.
+    assert_eq!(call_with_cache(&cache, 2).await, "2");
+    let other_entry = code_files(&cache).into_iter().find(|path| *path != entry).unwrap();
     fs::copy(&other_entry, &entry).unwrap();
     let hash = entry.with_added_extension("hash");
     fs::copy(other_entry.with_added_extension("hash"), hash).unwrap();
-    assert_eq!(answer(&cache, 1).await, "1");
-    // Code whose hash has another key is refused, such as code that another user's process wrote.
+    assert_eq!(call_with_cache(&cache, 1).await, "1");
+    // Code whose hash was computed with another key is refused, such as code that another user's process wrote.
     let other_user = directory.path().join("other_user");
-    assert_eq!(answer(&other_user, 1).await, "1");
-    let [entry] = entries(&other_user).try_into().unwrap();
+    assert_eq!(call_with_cache(&other_user, 1).await, "1");
+    let [entry] = code_files(&other_user).try_into().unwrap();
     let hash = entry.with_added_extension("hash");
     let hash_of_other_key = fs::read(&hash).unwrap();
     fs::write(other_user.join("key"), [7; 32]).unwrap();
-    assert_eq!(answer(&other_user, 1).await, "1");
+    assert_eq!(call_with_cache(&other_user, 1).await, "1");
     assert_ne!(
         fs::read(&hash).unwrap(),
         hash_of_other_key,
@@ -84,29 +88,32 @@ async fn damaged_or_exchanged_code_is_compiled_again() {
 async fn a_key_of_another_length_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let cache = directory.path().join("code");
-    assert_eq!(answer(&cache, 1).await, "1");
+    assert_eq!(call_with_cache(&cache, 1).await, "1");
     for key in [&b""[..], &[7; 31], &[7; 33]] {
         fs::write(cache.join("key"), key).unwrap();
-        assert_eq!(answer(&cache, 1).await, "1");
+        assert_eq!(call_with_cache(&cache, 1).await, "1");
         assert_eq!(fs::read(cache.join("key")).unwrap().len(), 32);
-        let written = fs::metadata(&entries(&cache)[0]).unwrap().modified().unwrap();
-        assert_eq!(answer(&cache, 1).await, "1");
-        let cached = fs::metadata(&entries(&cache)[0]).unwrap().modified().unwrap();
-        assert_eq!(written, cached, "the code that the new key wrote is used");
+        let modified_by_write = fs::metadata(&code_files(&cache)[0]).unwrap().modified().unwrap();
+        assert_eq!(call_with_cache(&cache, 1).await, "1");
+        let modified_by_read = fs::metadata(&code_files(&cache)[0]).unwrap().modified().unwrap();
+        assert_eq!(
+            modified_by_write, modified_by_read,
+            "the entry with the new key is used"
+        );
     }
 }
 
 // attack: H5
 #[cfg(unix)]
 #[tokio::test]
-async fn a_directory_that_others_can_enter_is_not_used() {
+async fn a_directory_that_other_users_can_access_is_not_used() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let shared = directory.path().join("shared");
     fs::create_dir(&shared).unwrap();
     fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(answer(&shared, 1).await, "1");
-    assert!(entries(&shared).is_empty());
+    assert_eq!(call_with_cache(&shared, 1).await, "1");
+    assert!(code_files(&shared).is_empty());
     let link = directory.path().join("link");
     std::os::unix::fs::symlink(&shared, &link).unwrap();
     assert!(CodeCache::open(&link).is_err());
@@ -118,34 +125,38 @@ async fn the_least_recently_used_entry_is_removed_first() {
     let directory = parent.path().join("code");
     let long_ago = SystemTime::now() - Duration::from_secs(7 * 24 * 3_600);
     for number in 1..=3 {
-        answer(&directory, number).await;
+        call_with_cache(&directory, number).await;
     }
-    for entry in entries(&directory) {
+    for entry in code_files(&directory) {
         let file = fs::File::options().append(true).open(entry).unwrap();
         file.set_modified(long_ago).unwrap();
     }
     // Using an entry updates the time of its last use.
-    answer(&directory, 2).await;
+    call_with_cache(&directory, 2).await;
     let cache = CodeCache::open(&directory).unwrap();
     let usage = cache.usage().unwrap();
     assert_eq!((usage.entries, usage.bytes_max), (3, CODE_CACHE_BYTES_MAX));
     let removed = cache.set_bytes_max(usage.bytes / 2).unwrap();
     assert_eq!((removed.entries, cache.usage().unwrap().entries), (2, 1));
-    answer(&directory, 2).await;
+    call_with_cache(&directory, 2).await;
     let digests = cache.digests().unwrap();
     let context = PackageContext {
         name: "",
         adjacent_wit: None,
     };
     assert!(
-        digests.contains(&Inspection::from_bytes(&component(2), context).unwrap().digest),
+        digests.contains(
+            &Inspection::from_bytes(&component_with_answer(2), context)
+                .unwrap()
+                .digest
+        ),
         "{digests:?}"
     );
     assert_eq!(cache.usage().unwrap().bytes_max, usage.bytes / 2);
     assert_eq!(
         fs::read_dir(&directory).unwrap().count(),
         4,
-        "code, hash, key and limit"
+        "the files for the code, its hash, the key and the limit"
     );
 }
 
@@ -172,13 +183,15 @@ fn several_threads_can_set_the_limit_although_killed_processes_left_files() {
 }
 
 #[tokio::test]
-async fn compiling_in_the_background_is_reported_and_happens_once() {
+async fn the_compile_status_reports_background_compilation_and_a_failure_is_not_final() {
     let options = RuntimeOptions {
         code_cache: CodeCacheLocation::Off,
         ..RuntimeOptions::default()
     };
     let runtime = Runtime::new(options).unwrap();
-    let plugin = Plugin::from_bytes(&runtime, "oracle", component(1)).await.unwrap();
+    let plugin = Plugin::from_bytes(&runtime, "oracle", component_with_answer(1))
+        .await
+        .unwrap();
     assert_eq!(plugin.compile_status().word(), "not-compiled");
     plugin.compile_in_background();
     assert_ne!(plugin.compile_status().word(), "not-compiled");
@@ -188,14 +201,18 @@ async fn compiling_in_the_background_is_reported_and_happens_once() {
 
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("gone.wasm");
-    fs::write(&path, component(2)).unwrap();
+    fs::write(&path, component_with_answer(2)).unwrap();
     let plugin = Plugin::from_file(&runtime, "gone", path.clone()).await.unwrap();
     fs::remove_file(&path).unwrap();
     plugin.compile().await.unwrap_err();
     assert!(matches!(plugin.compile_status(), CompileStatus::Failed(_)));
-    fs::write(&path, component(2)).unwrap();
+    fs::write(&path, component_with_answer(2)).unwrap();
     plugin.compile().await.unwrap();
-    assert_eq!(plugin.compile_status().word(), "compiled", "a failure is not cached");
+    assert_eq!(
+        plugin.compile_status().word(),
+        "compiled",
+        "the component is compiled after a failure"
+    );
 }
 
 #[tokio::test]
@@ -207,14 +224,17 @@ async fn a_component_that_was_compiled_in_the_background_is_not_retained() {
     let runtime = Runtime::new(options).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("oracle.wasm");
-    fs::write(&path, component(1)).unwrap();
+    fs::write(&path, component_with_answer(1)).unwrap();
     let plugin = Plugin::from_file(&runtime, "oracle", path.clone()).await.unwrap();
     plugin.compile_in_background();
     while !matches!(plugin.compile_status(), CompileStatus::Ready { .. }) {
         assert!(!matches!(plugin.compile_status(), CompileStatus::Failed(_)));
         tokio::task::yield_now().await;
     }
-    assert!(plugin.is_compiled(), "although no caller waited");
+    assert!(
+        plugin.is_compiled(),
+        "the component is linked although no caller waited"
+    );
     plugin.retain_component();
     fs::remove_file(&path).unwrap();
     plugin.read_component().unwrap_err();

@@ -1,8 +1,8 @@
 //! The messages between a host and its compiler process.
 //!
-//! The host passes a [`CompileJob`] as the second argument and the component on standard input. It keeps standard input open
-//! afterwards, so that the process ends when the host does. On standard output the process writes a [`ReplyHeader`], then the
-//! machine code or an error message.
+//! The host passes a [`CompileJob`] as the second argument, and the component on standard input. Afterwards the host keeps standard
+//! input open. When the host ends, standard input is closed, and the compiler process ends too. On standard output, the compiler
+//! process writes a [`ReplyHeader`], then the machine code or an error message.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,16 +21,17 @@ pub(super) struct CompileJob {
     pub(super) stack_bytes_max: usize,
     /// The size of the component on standard input, in bytes.
     pub(super) component_bytes: u64,
-    /// The compatibility hash of the host's engine, which can only load code of an engine with the same hash.
-    pub(super) engine: u64,
+    /// The compatibility hash of the host's engine. The engine can load only code that an engine with the same hash compiled.
+    #[serde(rename = "engine")]
+    pub(super) engine_hash: u64,
     pub(super) memory_bytes_max: u64,
     pub(super) processor_seconds_max: u64,
 }
 
-/// The start of a reply: the outcome, and the length of the code or message that follows.
+/// The header of a reply: whether machine code or an error message follows, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReplyHeader {
-    /// Whether machine code follows; otherwise an error message.
+    /// Whether machine code follows. Otherwise, an error message follows.
     pub(super) is_code: bool,
     pub(super) body_bytes: u64,
 }
@@ -45,10 +46,10 @@ impl ReplyHeader {
         header
     }
 
-    /// Parses a header. Returns `None` for bytes that no compiler process of this version writes.
-    pub(super) fn from_bytes([outcome, body_bytes @ ..]: [u8; Self::BYTES]) -> Option<Self> {
+    /// Parses a header. Returns `None` if the first byte is neither 0 nor 1.
+    pub(super) fn from_bytes([is_code, body_bytes @ ..]: [u8; Self::BYTES]) -> Option<Self> {
         Some(Self {
-            is_code: match outcome {
+            is_code: match is_code {
                 0 => false,
                 1 => true,
                 _ => return None,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The size in bytes from which a component is compiled alone. The functions of one component are compiled in parallel, on all
+/// The minimum size of a component that is compiled alone, in bytes. The functions of one component are compiled in parallel on all
 /// processors.
-const ALONE_BYTES: u64 = 1 << 20;
+const COMPILE_ALONE_BYTES_MIN: u64 = 1 << 20;
 
-/// Permits to compile, one for each processor of the machine. Small components are compiled in parallel, and a large one alone:
-/// two large ones at once would slow each other down and use twice the memory.
+/// Permits to compile, one for each processor of the machine. Small components are compiled in parallel. A large component is
+/// compiled alone: two large components at once would slow each other down and use twice the memory.
 pub(crate) struct CompilePermits {
     semaphore: Arc<Semaphore>,
     processors: u32,
@@ -26,10 +26,9 @@ impl Default for CompilePermits {
 }
 
 impl CompilePermits {
-    /// Waits for the permits of a component of this size. Returns `None` only for a closed semaphore, and this one is never
-    /// closed.
+    /// Waits for the permits of a component of this size. Returns `None` only if the semaphore is closed, which never happens.
     pub(crate) async fn acquire(&self, component_bytes: u64) -> Option<OwnedSemaphorePermit> {
-        let permits = if component_bytes >= ALONE_BYTES {
+        let permits = if component_bytes >= COMPILE_ALONE_BYTES_MIN {
             self.processors
         } else {
             1

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 /// The process in which components are compiled.
 ///
-/// The author of a component can make its compilation take a thousand times its size in memory. Inspection refuses most
-/// such components, but only a separate process has a hard limit.
+/// Compiling a malicious component can take a thousand times the size of the component in memory. Inspection refuses most
+/// malicious components, but only a separate process has a hard limit of memory and time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Compiler {
-    /// In this process. A component that passes inspection may still take seconds and gigabytes.
+    /// In this process. Compiling a component that passed inspection may still take seconds and gigabytes.
     #[default]
     InProcess,
     /// In a separate process for each component, with limits of memory and processor time. The path is that of the program to

@@ -1,4 +1,4 @@
-//! The host's side of a compiler process: starts it, passes the component, and reads the machine code.
+//! The host's side of a compiler process: starts the process, passes the component to it, and reads the machine code.
 
 use std::io;
 use std::path::Path;
@@ -15,36 +15,35 @@ use toolwit_core::limits::{ByteCount, EngineLimits, Span};
 use toolwit_core::text::printable;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-/// The memory limit of a compiler process without the parts for its threads and the component, in bytes.
+/// The memory limit of a compiler process before [`compile_job`] adds memory for its threads and the component, in bytes.
 const MEMORY_BYTES_BASE: u64 = 256 << 20;
 
-/// The part of the memory limit for each thread, in bytes. A compiler process has a thread for each processor.
+/// The additional memory for each thread, in bytes. A compiler process has one thread for each processor.
 const MEMORY_BYTES_PER_THREAD: u64 = 4 << 20;
 
-/// The part of the memory limit for each byte of the component, in bytes. Compiling an interpreter of 18 MB takes 21 bytes for
-/// each byte.
-const MEMORY_BYTES_PER_BYTE: u64 = 64;
+/// The additional memory for each byte of the component, in bytes. An interpreter of 18 MB needs 21 bytes of memory for each
+/// byte of the component.
+const MEMORY_BYTES_PER_COMPONENT_BYTE: u64 = 64;
 
-/// The limit of processor time without the part for the component, in seconds.
+/// The limit of processor time before [`compile_job`] adds time for the component, in seconds.
 const PROCESSOR_SECONDS_BASE: u64 = 20;
 
-/// The part of the limit of processor time for each MiB of the component, in seconds. Compiling an interpreter of 18 MB takes
-/// two seconds in total.
+/// The additional processor time for each MiB of the component, in seconds. Compiling an interpreter of 18 MB takes two seconds
+/// in total.
 const PROCESSOR_SECONDS_PER_MIB: u64 = 20;
 
-/// The part of the limit of machine code for each byte of the component, in bytes. The code of large components has two to four
-/// times their size.
-const CODE_BYTES_PER_BYTE: u64 = 32;
+/// The maximum size of the machine code for each byte of the component, in bytes, in addition to [`CODE_BYTES_BASE`]. The code of
+/// a large component is two to four times as large as the component.
+const CODE_BYTES_PER_COMPONENT_BYTE: u64 = 32;
 
-/// The limit of machine code without the part for the component, in bytes. The code of a small component can be much larger
-/// than the component.
+/// The maximum size of the machine code of a tiny component, in bytes. The code of a small component can be much larger than the
+/// component.
 const CODE_BYTES_BASE: u64 = 16 << 20;
 
-/// Compiles a component in a process that runs `program`. The machine code is held in memory until it is complete.
-/// Dropping the future ends the process.
+/// Compiles a component in a process that runs `program`, and returns the machine code. Dropping the future ends the process.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] if the compiler refuses the component, exceeds a limit or sends an invalid reply;
+/// [`ErrorKind::Unsupported`] if the compiler refuses the component, exceeds a limit, crashes or sends an invalid reply;
 /// [`ErrorKind::Internal`] if the program cannot be started, is not a compiler of this version, or ends with an I/O error.
 pub(super) async fn compile(
     program: &Path,
@@ -72,20 +71,24 @@ pub(super) async fn compile(
             format!("it could not be compiled: {message}"),
         )),
         Ok(CompilerReply::TooLarge(bytes)) => Err(too_large(bytes, code_bytes_max)),
-        Err(error) => Err(ended_without_reply(child, &job, error).await),
+        Err(error) => {
+            // The program may have closed its output and still run.
+            let end = tokio::time::timeout(limits.compile_wall_max, ended_without_reply(child, &job, error)).await;
+            Err(end.unwrap_or_else(|_| too_slow(limits.compile_wall_max)))
+        }
     }
 }
 
 fn compile_job(engine: &Engine, profile: Profile, component_bytes: u64, limits: &EngineLimits) -> CompileJob {
     let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-    let memory_bytes = MEMORY_BYTES_PER_BYTE
+    let memory_bytes = MEMORY_BYTES_PER_COMPONENT_BYTE
         .saturating_mul(component_bytes)
         .saturating_add(MEMORY_BYTES_BASE + threads * MEMORY_BYTES_PER_THREAD);
     CompileJob {
         profile,
         stack_bytes_max: limits.stack_bytes_max,
         component_bytes,
-        engine: engine.compatibility_hash(),
+        engine_hash: engine.compatibility_hash(),
         memory_bytes_max: memory_bytes.min(limits.compile_memory_bytes_max),
         processor_seconds_max: PROCESSOR_SECONDS_BASE + component_bytes.div_ceil(1 << 20) * PROCESSOR_SECONDS_PER_MIB,
     }
@@ -94,7 +97,7 @@ fn compile_job(engine: &Engine, profile: Profile, component_bytes: u64, limits: 
 /// Returns the maximum size of the machine code of a component, in bytes.
 fn code_bytes_max(component_bytes: u64, limits: &EngineLimits) -> u64 {
     let bytes_max = component_bytes
-        .saturating_mul(CODE_BYTES_PER_BYTE)
+        .saturating_mul(CODE_BYTES_PER_COMPONENT_BYTE)
         .saturating_add(CODE_BYTES_BASE);
     bytes_max.min(limits.code_bytes_max)
 }
@@ -120,7 +123,8 @@ enum CompilerReply {
     TooLarge(u64),
 }
 
-/// Passes the component and reads the reply. Keeps standard input open until the reply is complete.
+/// Passes the component and reads the reply. Keeps standard input open until the reply is complete, because the process ends when
+/// its standard input is closed.
 async fn exchange(
     mut stdin: ChildStdin,
     mut stdout: ChildStdout,
@@ -148,7 +152,7 @@ async fn read_reply(stdout: &mut ChildStdout, code_bytes_max: u64) -> io::Result
     if !header.is_code && header.body_bytes > REPLY_MESSAGE_BYTES as u64 {
         return Err(invalid("its message is too long"));
     }
-    // Memory is allocated as the bytes arrive, and not for the length in the header, which is untrusted.
+    // The length in the header is untrusted, so `read_to_end` allocates memory only as the bytes arrive.
     let mut reply = Vec::new();
     stdout.take(header.body_bytes).read_to_end(&mut reply).await?;
     if reply.len() as u64 != header.body_bytes {
@@ -189,7 +193,7 @@ async fn ended_without_reply(mut child: Child, job: &CompileJob, error: io::Erro
         return unsupported(format!("its compiler process failed: {error}"));
     }
     match child.wait().await {
-        Ok(status) if is_out_of_time(status) => unsupported(format!(
+        Ok(status) if has_exceeded_processor_time(status) => unsupported(format!(
             "compiling it takes more than {} s of processor time",
             job.processor_seconds_max
         )),
@@ -223,13 +227,13 @@ fn unsupported(message: String) -> Error {
 }
 
 #[cfg(unix)]
-fn is_out_of_time(status: ExitStatus) -> bool {
+fn has_exceeded_processor_time(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt;
     status.signal() == Some(rustix::process::Signal::XCPU.as_raw())
 }
 
 #[cfg(not(unix))]
-fn is_out_of_time(_status: ExitStatus) -> bool {
+fn has_exceeded_processor_time(_status: ExitStatus) -> bool {
     false
 }
 

@@ -1,4 +1,4 @@
-//! The wasmtime engines, at most two, each with its linker.
+//! The wasmtime engines of a runtime, at most one for each [`Profile`], each with its linker.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,12 +19,12 @@ use crate::link::limits::ticker::Ticker;
 use toolwit_core::limits::{CallLimits, EngineLimits};
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// The maximum memory that stays resident for each free linear memory and each free table of the pool, in bytes, if the kernel
-/// reports which pages were touched.
+/// The maximum memory that stays resident in each unused linear memory and each unused table of the instance pool, in bytes, if
+/// the kernel reports which pages were touched.
 const RESIDENT_BYTES_MAX_WITH_PAGEMAP: usize = 1 << 20;
 
-/// The same maximum if the kernel does not report touched pages: every resident byte is then cleared after each call.
-const RESIDENT_BYTES_MAX: usize = 64 << 10;
+/// The same maximum if the kernel does not report the touched pages. wasmtime then clears all resident bytes after each call.
+const RESIDENT_BYTES_MAX_WITHOUT_PAGEMAP: usize = 64 << 10;
 
 /// A wasmtime engine and the linker of its components.
 pub(crate) struct Engine {
@@ -32,7 +32,7 @@ pub(crate) struct Engine {
     pub(crate) linker: Linker<HostState>,
 }
 
-/// The engines of a runtime, each created when it is first needed, and the settings and services for compiling with them.
+/// The engines of a runtime, and the settings and services for compiling with them. An engine is created when it is first needed.
 pub(crate) struct Engines {
     pub(crate) limits: EngineLimits,
     pub(crate) ticker: Arc<Ticker>,
@@ -41,11 +41,11 @@ pub(crate) struct Engines {
     pub(crate) compile_permits: CompilePermits,
     /// The versions of WASI that components can import.
     pub(crate) wasi: WasiVersions,
-    /// Held while an engine is created, so that threads that need one at the same time do not create several.
+    /// Held while an engine is created, so that concurrent threads do not create the same engine twice.
     creation_lock: Mutex<()>,
-    /// The engine without support for asynchronous component functions and streams.
+    /// The engine of [`Profile::Plain`], without support for asynchronous component functions and streams.
     plain: OnceLock<Arc<Engine>>,
-    /// The engine with this support.
+    /// The engine of [`Profile::Concurrent`], with this support.
     concurrent: OnceLock<Arc<Engine>>,
 }
 
@@ -71,21 +71,21 @@ impl Engines {
 
     /// Returns the engine of a profile. The first call creates it, which takes milliseconds.
     pub(crate) fn get(&self, profile: Profile) -> Result<Arc<Engine>, Error> {
-        let cell = match profile {
+        let engine_cell = match profile {
             Profile::Plain => &self.plain,
             Profile::Concurrent => &self.concurrent,
         };
-        if let Some(engine) = cell.get() {
+        if let Some(engine) = engine_cell.get() {
             return Ok(engine.clone());
         }
         let _guard = self.creation_lock.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have created the engine in the meantime.
-        if let Some(engine) = cell.get() {
+        if let Some(engine) = engine_cell.get() {
             return Ok(engine.clone());
         }
         let engine = Arc::new(Engine::new(profile, &self.limits, self.wasi)?);
         self.ticker.add_engine(engine.wasmtime.weak());
-        Ok(cell.get_or_init(|| engine).clone())
+        Ok(engine_cell.get_or_init(|| engine).clone())
     }
 
     /// Returns whether the code cache has an entry for a component.
@@ -99,11 +99,12 @@ impl Engines {
 }
 
 impl Engine {
+    /// Creates an engine with the first allocation strategy that the system supports, and its linker.
     fn new(profile: Profile, limits: &EngineLimits, wasi: WasiVersions) -> Result<Self, Error> {
         let pools = [
             Some(pool(limits, Enabled::Yes, RESIDENT_BYTES_MAX_WITH_PAGEMAP)),
-            Some(pool(limits, Enabled::No, RESIDENT_BYTES_MAX)),
-            // Without enough address space for a pool, memory is mapped for each instance.
+            Some(pool(limits, Enabled::No, RESIDENT_BYTES_MAX_WITHOUT_PAGEMAP)),
+            // The address space may be too small for a pool. Without a pool, wasmtime maps memory for each instance.
             None,
         ];
         let mut last_error = None;
@@ -139,7 +140,7 @@ impl Engine {
         .with_source(source))
     }
 
-    /// Returns a hash of everything that the machine code of this engine depends on.
+    /// Returns the hash of this engine; see the function [`compatibility_hash`].
     pub(super) fn compatibility_hash(&self) -> u64 {
         compatibility_hash(&self.wasmtime)
     }
@@ -166,7 +167,8 @@ pub(super) fn compiler_engine(profile: Profile, stack_bytes_max: usize) -> wasmt
     wasmtime::Engine::new(&config(profile, stack_bytes_max, None))
 }
 
-/// Returns a hash of everything that machine code of an engine depends on.
+/// Returns a hash of the engine's version and settings. Machine code can be loaded only into an engine with the same hash as the
+/// engine that compiled it.
 pub(super) fn compatibility_hash(engine: &wasmtime::Engine) -> u64 {
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);

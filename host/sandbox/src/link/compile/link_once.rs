@@ -1,4 +1,4 @@
-//! A linked component that is created once, regardless of the number of calls that wait for it.
+//! A linked component that is compiled and linked once, regardless of the number of calls that wait for it.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,19 +14,21 @@ use super::status::{CompileProgress, CompileStatus};
 use toolwit_core::limits::Span;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 
-type Outcome = Result<Arc<LinkedComponent>, Error>;
-type Attempt = Shared<BoxFuture<'static, Outcome>>;
+type LinkResult = Result<Arc<LinkedComponent>, Error>;
+
+/// An attempt to compile and link the component, as a future that several callers can await.
+type LinkAttempt = Shared<BoxFuture<'static, LinkResult>>;
 
 /// A linked component that is created when it is first needed.
 ///
 /// Each attempt to compile and link the component runs in a task of its own: a caller that stops waiting neither stops nor
-/// restarts it. All waiting callers receive the error of a failed attempt, and the next call makes another attempt.
+/// restarts the attempt. If an attempt fails, all waiting callers receive its error, and the next call starts another attempt.
 #[derive(Default)]
 pub(crate) struct LinkOnce {
-    /// The component, once an attempt has created it. The task of the attempt stores it.
+    /// The component, after an attempt has created it. The task of the attempt stores the component here.
     linked: Arc<OnceLock<Arc<LinkedComponent>>>,
-    /// The running attempt, or one that ended while no caller waited for it.
-    attempt: Mutex<Option<Attempt>>,
+    /// The running attempt, or an attempt that ended while no caller waited for it.
+    attempt: Mutex<Option<LinkAttempt>>,
     progress: Arc<CompileProgress>,
 }
 
@@ -36,14 +38,14 @@ impl LinkOnce {
         self.linked.get().cloned()
     }
 
-    /// Waits for the component. Starts `link` unless an attempt is running.
+    /// Returns the component. If it does not exist yet, waits for the running attempt, or starts `link` as a new attempt.
     ///
     /// # Errors
-    /// The error of `link`; [`ErrorKind::Internal`] if `link` panics; [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`] if the
-    /// caller stops waiting.
-    pub(crate) async fn get_or_link<F>(&self, link: impl FnOnce() -> F, wait: WaitLimit<'_>) -> Outcome
+    /// The error of `link`; [`ErrorKind::Internal`] if its future panics; [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`] if the
+    /// limit of `wait` ends the waiting.
+    pub(crate) async fn get_or_link<F>(&self, link: impl FnOnce() -> F, wait: WaitLimit<'_>) -> LinkResult
     where
-        F: Future<Output = Outcome> + Send + 'static,
+        F: Future<Output = LinkResult> + Send + 'static,
     {
         if let Some(linked) = self.linked.get() {
             return Ok(linked.clone());
@@ -52,7 +54,7 @@ impl LinkOnce {
         tokio::select! {
             biased;
             outcome = attempt.clone() => {
-                self.remove(&attempt);
+                self.remove_attempt(&attempt);
                 outcome
             },
             () = wait.cancel.cancelled() => Err(cancelled_before_start()),
@@ -60,10 +62,10 @@ impl LinkOnce {
         }
     }
 
-    /// Starts `link` unless an attempt is running, without waiting.
+    /// Starts `link` unless the component exists or an attempt is running. Does not wait for the attempt.
     pub(crate) fn start<F>(&self, link: impl FnOnce() -> F)
     where
-        F: Future<Output = Outcome> + Send + 'static,
+        F: Future<Output = LinkResult> + Send + 'static,
     {
         if self.linked.get().is_none() {
             drop(self.attempt_or_start(link));
@@ -75,23 +77,23 @@ impl LinkOnce {
         self.progress.status()
     }
 
-    /// Returns the progress, which the attempt updates.
+    /// Returns the progress, which `link` and the task of the attempt update.
     pub(crate) fn progress(&self) -> &Arc<CompileProgress> {
         &self.progress
     }
 
     /// Returns the running attempt, or starts one.
-    fn attempt_or_start<F>(&self, link: impl FnOnce() -> F) -> Attempt
+    fn attempt_or_start<F>(&self, link: impl FnOnce() -> F) -> LinkAttempt
     where
-        F: Future<Output = Outcome> + Send + 'static,
+        F: Future<Output = LinkResult> + Send + 'static,
     {
         let start_attempt = || {
             self.progress.record_queued();
             let (work, linked, progress) = (link(), self.linked.clone(), self.progress.clone());
-            // A `JoinSet` aborts its tasks when it is dropped, so dropping the plugin aborts this task.
+            // A `JoinSet` aborts its tasks when it is dropped. So this task is aborted when the plugin is dropped.
             let mut task = JoinSet::new();
             task.spawn(async move {
-                // A panic is an error of the attempt.
+                // A panic of the future becomes the error of the attempt.
                 let outcome = AssertUnwindSafe(work).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(ended_unexpectedly(None)));
                 // The task stores the component itself, because there may be no caller that waits for the attempt. The
@@ -102,13 +104,12 @@ impl LinkOnce {
                 progress.record_end(outcome.as_ref().err());
                 outcome
             });
-            let outcome = async move {
+            let join = async move {
                 task.join_next()
                     .await
                     .unwrap_or_else(|| Ok(Err(ended_unexpectedly(None))))
             };
-            outcome
-                .map(|joined| joined.unwrap_or_else(|error| Err(ended_unexpectedly(Some(error)))))
+            join.map(|joined| joined.unwrap_or_else(|error| Err(ended_unexpectedly(Some(error)))))
                 .boxed()
                 .shared()
         };
@@ -125,8 +126,8 @@ impl LinkOnce {
         attempt.get_or_insert_with(start_attempt).clone()
     }
 
-    /// Removes a finished attempt.
-    fn remove(&self, finished: &Attempt) {
+    /// Removes a finished attempt, unless another attempt has replaced it.
+    fn remove_attempt(&self, finished: &LinkAttempt) {
         let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
         if attempt.as_ref().is_some_and(|current| current.ptr_eq(finished)) {
             *attempt = None;
@@ -134,8 +135,9 @@ impl LinkOnce {
     }
 }
 
-/// The conditions under which a caller stops waiting.
+/// The conditions under which a caller stops waiting for an attempt.
 pub(crate) struct WaitLimit<'a> {
+    /// The maximum time to wait.
     pub(crate) wall_max: Duration,
     pub(crate) cancel: &'a CancellationToken,
 }
@@ -174,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    fn wait(cancel: &CancellationToken) -> WaitLimit<'_> {
+    fn wait_limit(cancel: &CancellationToken) -> WaitLimit<'_> {
         WaitLimit {
             wall_max: Duration::from_secs(60),
             cancel,
@@ -188,30 +190,30 @@ mod tests {
     // accept: 117
     #[tokio::test]
     async fn a_caller_that_stops_waiting_neither_stops_nor_restarts_the_work() {
-        let (once, may_end, attempts) = (LinkOnce::default(), Arc::new(Notify::new()), AtomicUsize::new(0));
+        let (once, end_signal, attempt_count) = (LinkOnce::default(), Arc::new(Notify::new()), AtomicUsize::new(0));
         let link = || {
-            attempts.fetch_add(1, Ordering::SeqCst);
-            let may_end = may_end.clone();
+            attempt_count.fetch_add(1, Ordering::SeqCst);
+            let end_signal = end_signal.clone();
             async move {
-                may_end.notified().await;
+                end_signal.notified().await;
                 Err(link_error())
             }
         };
         let cancelled = CancellationToken::new();
         cancelled.cancel();
         for _ in 0..3 {
-            let error = once.get_or_link(link, wait(&cancelled)).await.err().unwrap();
+            let error = once.get_or_link(link, wait_limit(&cancelled)).await.err().unwrap();
             assert_eq!(error.kind, ErrorKind::Cancelled);
         }
-        may_end.notify_one();
+        end_signal.notify_one();
         let not_cancelled = CancellationToken::new();
-        let error = once.get_or_link(link, wait(&not_cancelled)).await.err().unwrap();
-        assert_eq!(error.kind, ErrorKind::Unsupported, "the outcome of the first attempt");
-        assert_eq!(attempts.load(Ordering::SeqCst), 1);
-        may_end.notify_one();
-        once.get_or_link(link, wait(&not_cancelled)).await.err().unwrap();
+        let error = once.get_or_link(link, wait_limit(&not_cancelled)).await.err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Unsupported, "the error of the first attempt");
+        assert_eq!(attempt_count.load(Ordering::SeqCst), 1);
+        end_signal.notify_one();
+        once.get_or_link(link, wait_limit(&not_cancelled)).await.err().unwrap();
         assert_eq!(
-            attempts.load(Ordering::SeqCst),
+            attempt_count.load(Ordering::SeqCst),
             2,
             "the call after a failure tries again"
         );
@@ -222,7 +224,7 @@ mod tests {
         let once = LinkOnce::default();
         let cancel = CancellationToken::new();
         let error = once
-            .get_or_link(std::future::pending, wait(&cancel))
+            .get_or_link(std::future::pending, wait_limit(&cancel))
             .await
             .err()
             .unwrap();
@@ -236,7 +238,7 @@ mod tests {
         let link = || async { panic!("no") };
         let cancel = CancellationToken::new();
         let error = LinkOnce::default()
-            .get_or_link(link, wait(&cancel))
+            .get_or_link(link, wait_limit(&cancel))
             .await
             .err()
             .unwrap();

@@ -1,4 +1,4 @@
-//! A compiled component with its imports linked, ready to be instantiated.
+//! A compiled component whose imports are linked, ready to be instantiated.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// A compiled component whose imports are linked and whose exports are looked up. A call only has to instantiate it.
 pub(crate) struct LinkedComponent {
     engine: Arc<Engine>,
-    pre: InstancePre<HostState>,
-    /// The export of each function, by the function's index in the shape.
+    instance_pre: InstancePre<HostState>,
+    /// The export of each function, by the function's index in [`Shape::functions`].
     exports: Vec<ComponentExportIndex>,
     shape: Arc<Shape>,
     /// Whether the component imports an interface through which it can access its conversation.
     uses_conversation: bool,
-    /// For each function, by its index in the shape: whether its parameters or its result contain streams or futures.
+    /// Whether the parameters or the result of each function contain streams or futures, by the function's index in the shape.
     has_streams: Vec<bool>,
 }
 
@@ -28,10 +28,10 @@ impl LinkedComponent {
     /// Links a compiled component.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownImport`] if the type of an import differs from the host's, and [`ErrorKind::Internal`] if an export
-    /// is missing that inspection found.
+    /// [`ErrorKind::UnknownImport`] if the type of an import differs from the type of the host's function, and
+    /// [`ErrorKind::Internal`] if an export that inspection found is missing.
     pub(crate) fn new(engine: Arc<Engine>, component: &Component, shape: Arc<Shape>) -> Result<Self, Error> {
-        let pre = engine.linker.instantiate_pre(component).map_err(|error| {
+        let instance_pre = engine.linker.instantiate_pre(component).map_err(|error| {
             Error::new(
                 ErrorKind::UnknownImport,
                 Phase::Link,
@@ -62,7 +62,7 @@ impl LinkedComponent {
             uses_conversation,
             has_streams: shape.functions.iter().map(Function::holds_streams).collect(),
             engine,
-            pre,
+            instance_pre,
             exports,
             shape,
         })
@@ -78,7 +78,7 @@ impl LinkedComponent {
     }
 
     pub(crate) async fn instantiate(&self, store: &mut Store<HostState>) -> wasmtime::Result<Instance> {
-        self.pre.instantiate_async(store).await
+        self.instance_pre.instantiate_async(store).await
     }
 
     /// Returns a function of an instance, by its index in the shape.
@@ -101,7 +101,7 @@ impl LinkedComponent {
         has_streams.then(|| self.shape.functions.get(function_index))?
     }
 
-    /// Returns whether a function returns a value. A command does: it returns a bare `result`, which the shape omits.
+    /// Returns whether a function returns a value. A command returns a `result` without a value type, which the shape omits.
     pub(crate) fn has_result(&self, function_index: usize) -> bool {
         self.shape
             .functions

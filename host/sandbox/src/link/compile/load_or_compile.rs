@@ -12,18 +12,18 @@ use super::linked_component::LinkedComponent;
 use super::precompiled;
 use super::status::CompileProgress;
 use crate::inspect::inspection::Inspection;
-use crate::inspect::source::Source;
+use crate::inspect::source::ComponentSource;
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// Maps the cached machine code of a component, or compiles the component and caches the code. Then links the component.
 /// Compiling can take minutes.
 pub(crate) async fn load_or_compile(
     engines: Arc<Engines>,
-    source: Source,
+    source: ComponentSource,
     inspection: Arc<Inspection>,
     progress: Arc<CompileProgress>,
 ) -> Result<Arc<LinkedComponent>, Error> {
-    // The inspection may come from the cache of a process that enabled other versions of WASI.
+    // Another process, which enabled other versions of WASI, may have cached the inspection.
     inspection.require_loadable(engines.wasi)?;
     let engine = engines.get(inspection.profile)?;
     let component = match load_cached(&engines, &engine, &inspection.digest).await? {
@@ -39,7 +39,7 @@ pub(crate) async fn load_or_compile(
                     let (engines, engine, inspection) = (engines.clone(), engine.clone(), inspection.clone());
                     let source = source.clone();
                     run_detached(move || {
-                        // The thread holds the permits, because it continues when its caller stops waiting.
+                        // The thread holds the permits, because it continues to compile when the caller stops waiting.
                         let _permits = permits;
                         compile_in_process(&engines, &engine, &source, &inspection.digest)
                     })
@@ -68,7 +68,12 @@ async fn load_cached(engines: &Arc<Engines>, engine: &Arc<Engine>, digest: &str)
 }
 
 /// Compiles a component in this process, and caches the code.
-fn compile_in_process(engines: &Engines, engine: &Engine, source: &Source, digest: &str) -> Result<Component, Error> {
+fn compile_in_process(
+    engines: &Engines,
+    engine: &Engine,
+    source: &ComponentSource,
+    digest: &str,
+) -> Result<Component, Error> {
     let bytes = source.read(digest, engines.limits.component_bytes_max)?;
     let component = engine.compile(&bytes)?;
     if let Some(cache) = &engines.code_cache {
@@ -85,7 +90,7 @@ async fn compile_in_child(
     program: &Path,
     engines: &Arc<Engines>,
     engine: &Engine,
-    source: &Source,
+    source: &ComponentSource,
     inspection: &Arc<Inspection>,
 ) -> Result<Vec<u8>, Error> {
     let (bytes_max, source, digest) = (
@@ -97,7 +102,7 @@ async fn compile_in_child(
     compiler_process::compile(program, engine, inspection.profile, &bytes, &engines.limits).await
 }
 
-/// Caches machine code and maps the cached file. Without a cache, or if caching fails, loads the code into memory instead.
+/// Caches machine code and maps the cached file. Without a cache, or if the code cannot be stored, loads the code into memory.
 async fn cache_and_load(
     engines: &Arc<Engines>,
     engine: &Arc<Engine>,
@@ -106,25 +111,25 @@ async fn cache_and_load(
 ) -> Result<Component, Error> {
     let (engines, engine, digest) = (engines.clone(), engine.clone(), digest.to_owned());
     let load = move || {
-        let outcome = match &engines.code_cache {
+        let cached = match &engines.code_cache {
             Some(cache) => cache.store_and_load(&engine, &digest, code),
             None => Err(Some(code)),
         };
-        let unusable = |message| Error::new(ErrorKind::Internal, Phase::Load, message);
-        match outcome {
+        let load_error = |message| Error::new(ErrorKind::Internal, Phase::Load, message);
+        match cached {
             Ok(component) => Ok(component),
             Err(Some(code)) => precompiled::load(&engine.wasmtime, &code).map_err(|error| {
-                unusable("the machine code from its compiler process could not be loaded")
+                load_error("the machine code from its compiler process could not be loaded")
                     .with_source(format!("{error:#}"))
             }),
-            Err(None) => Err(unusable("its machine code could not be loaded from the code cache")),
+            Err(None) => Err(load_error("its machine code could not be loaded from the code cache")),
         }
     };
     run_blocking(load).await
 }
 
-/// Runs work on a thread of its own, so that compiling does not delay the end of the process. A Tokio runtime would wait for
-/// its blocking tasks, and a compiler cannot be interrupted. Converts a panic to an error.
+/// Runs `work` on a thread of its own, so that compiling does not delay the end of the process. A Tokio runtime that shuts down
+/// waits for its blocking tasks, and a compiler cannot be interrupted. Converts a panic to an error.
 async fn run_detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     let compile_error = |source: Box<dyn std::error::Error + Send + Sync>| {
         Error::new(ErrorKind::Internal, Phase::Load, "compiling failed unexpectedly").with_source(source)
@@ -139,7 +144,7 @@ async fn run_detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error>
     receiver.await.unwrap_or_else(|error| Err(compile_error(error.into())))
 }
 
-/// Runs blocking work that loads a component, on a thread for blocking tasks. Converts a panic to an error.
+/// Runs `work`, which loads a component, on a Tokio thread for blocking tasks. Converts a panic to an error.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -162,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn running_compilation_does_not_delay_the_end_of_a_runtime() {
+    fn running_compilation_does_not_delay_the_shutdown_of_a_tokio_runtime() {
         let (release_sender, release_receiver) = mpsc::channel::<()>();
         let (end_sender, end_receiver) = mpsc::channel();
         let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
@@ -182,7 +187,7 @@ mod tests {
 
     #[tokio::test]
     async fn panic_of_a_compiler_is_an_error() {
-        let outcome: Result<(), _> = run_detached(|| std::panic::panic_any(1)).await;
-        assert_eq!(outcome.unwrap_err().kind, ErrorKind::Internal);
+        let result: Result<(), _> = run_detached(|| std::panic::panic_any(1)).await;
+        assert_eq!(result.unwrap_err().kind, ErrorKind::Internal);
     }
 }

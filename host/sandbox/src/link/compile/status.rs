@@ -16,7 +16,7 @@ pub enum CompileStatus {
     Queued,
     /// The component is being compiled or linked.
     Compiling {
-        /// The time at which compiling started, or linking if the machine code was cached.
+        /// The time at which compiling started. If the machine code was cached, the time at which linking started.
         since: Instant,
     },
     /// The component is ready to be called.
@@ -24,7 +24,7 @@ pub enum CompileStatus {
         /// The time from the start of compiling or linking until the component was ready.
         took: Duration,
     },
-    /// Compilation failed. The next call tries again.
+    /// Compiling or linking failed. The next call tries again.
     Failed(Error),
 }
 
@@ -59,7 +59,7 @@ impl CompileProgress {
         self.set(CompileStatus::Compiling { since: Instant::now() });
     }
 
-    /// Records the outcome: the error, or `None` if the component is ready.
+    /// Records the end of an attempt. `error` is the error of a failed attempt, or `None` if the component is ready.
     pub(crate) fn record_end(&self, error: Option<&Error>) {
         let took = match self.status() {
             CompileStatus::Compiling { since } => since.elapsed(),

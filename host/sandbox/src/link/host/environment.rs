@@ -1,4 +1,4 @@
-//! `wasi:cli/environment`: the granted variables.
+//! `wasi:cli/environment`: the environment variables that are granted to the guest.
 
 use wasmtime::component::HasData;
 use wasmtime_wasi::cli::WasiCliCtxView;
@@ -7,20 +7,20 @@ use wasmtime_wasi::p2::bindings::cli::environment;
 use super::host_state::HostState;
 use crate::grants::authority::Authority;
 
-/// The environment of one instance.
+/// The environment of one instance, as the host functions need it.
 pub(crate) struct EnvironmentView<'a> {
     pub(super) wasi: WasiCliCtxView<'a>,
     pub(super) authority: Option<Authority>,
 }
 
-/// Selects the store data of the host functions, for the linker.
+/// The type by which the linker selects the data of the host functions: an [`EnvironmentView`].
 pub(super) struct GrantedEnvironment;
 
 impl HasData for GrantedEnvironment {
     type Data<'a> = EnvironmentView<'a>;
 }
 
-/// Links the interface in place of wasmtime's, to record that a guest without variables has looked for some.
+/// Links the interface in place of wasmtime's, which does not record that a guest without variables reads its environment.
 pub(crate) fn add_to_linker(linker: &mut wasmtime::component::Linker<HostState>) -> wasmtime::Result<()> {
     environment::add_to_linker::<HostState, GrantedEnvironment>(linker, HostState::environment)
 }
@@ -41,7 +41,8 @@ impl environment::Host for EnvironmentView<'_> {
 }
 
 impl EnvironmentView<'_> {
-    /// Records for the operator that the guest has read its environment, if the guest has no variables: a grant may be missing.
+    /// Records for the operator that the guest has read its environment. Does nothing if the guest has variables: then no grant
+    /// seems to be missing.
     pub(super) fn record_read(&self) {
         if let Some(authority) = &self.authority {
             authority.record_environment_read();

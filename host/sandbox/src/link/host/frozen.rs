@@ -5,11 +5,11 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock};
 
-/// The number of random bytes after which their sequence repeats.
+/// The number of bytes that [`frozen_bytes`] returns. A guest that reads more random bytes receives the same bytes again.
 const SEQUENCE_BYTES: usize = 16 << 10;
 
-/// A wall clock that always returns the same time, in seconds since 1970, and a monotonic clock that always returns zero.
-/// Waiting on a clock takes real time, at most until the deadline of the call.
+/// A wall clock that always returns the same time, in seconds since 1970, and a monotonic clock that always returns zero. A guest
+/// that waits on a clock waits in real time, at most until the deadline of the call.
 pub(crate) struct FrozenClock(pub(crate) u64);
 
 impl HostWallClock for FrozenClock {
@@ -32,7 +32,7 @@ impl HostMonotonicClock for FrozenClock {
     }
 }
 
-/// Derives bytes from a seed and a purpose. They are uniformly distributed but not secret.
+/// Derives random bytes from a seed and a purpose. The bytes are uniformly distributed but not secret.
 pub(crate) fn frozen_bytes(seed: u64, purpose: &str) -> Vec<u8> {
     let block = |number: usize| Sha256::digest(format!("{purpose} {seed} {number}"));
     (0..SEQUENCE_BYTES / 32).flat_map(block).collect()

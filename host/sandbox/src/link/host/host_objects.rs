@@ -1,7 +1,7 @@
-//! The memory of the host that the resources of a guest hold, by their types.
+//! Estimates the memory of the host that the resources of a guest hold.
 //!
-//! Every resource counts with [`OBJECT_BYTES`]. A resource of a type that this module lists also counts with its content. A
-//! buffer counts with its capacity, because a guest can fill it without another call.
+//! Every resource counts as [`OBJECT_BYTES`]. The content of a resource counts too, if this module lists the resource's type. A
+//! buffer counts with its capacity, because it can fill up without another call of the guest.
 
 use std::any::Any;
 
@@ -21,35 +21,35 @@ use super::http::{BODY_CHUNK_BYTES, BODY_CHUNKS};
 use super::keyvalue::Bucket;
 use toolwit_core::limits::{GUEST_PATH_BYTES_MAX, HEADER_BYTES_MAX};
 
-/// The memory of a resource without data of its own: its entries in the tables of the host and of wasmtime.
+/// The memory of a resource without its content: its entries in the tables of the host and of wasmtime.
 const OBJECT_BYTES: usize = 1 << 10;
 
 /// The memory of a header field without its name and value. The map of fields doubles its allocation when it grows.
 const FIELD_BYTES: usize = 256;
 
-/// The maximum memory of a header list. Four times its limit, because wasmtime counts less for a short field than the
-/// field takes.
+/// The maximum memory of a header list: four times [`HEADER_BYTES_MAX`], because wasmtime counts less for a short field than the
+/// field uses.
 const FIELDS_BYTES_MAX: usize = 4 * HEADER_BYTES_MAX;
 
 /// The memory of a stream: wasmtime reads and writes files in pieces of this size.
 const STREAM_BYTES: usize = 64 << 10;
 
-/// The memory of the body of a message that the guest writes: its queued chunks, the chunk that waits for room in the
-/// queue, and its trailers.
+/// The memory of the body of a message that the guest writes: its trailers and its queued chunks. wasmtime queues one chunk more
+/// than [`BODY_CHUNKS`].
 const OUTGOING_BODY_BYTES: usize = (BODY_CHUNKS + 1) * BODY_CHUNK_BYTES + FIELDS_BYTES_MAX;
 
-/// The memory of a request that was sent, until its response is dropped: its fields and body, the buffers of the
-/// connection and of TLS, and the fields and one chunk of the response.
+/// The memory of a sent request and its response, until the response is dropped: the fields and the body of the request, the
+/// fields and one chunk of the response, and the buffers of the connection and of TLS.
 const EXCHANGE_BYTES: usize = OUTGOING_BODY_BYTES + 2 * FIELDS_BYTES_MAX + (256 << 10);
 
-/// The memory of one object of the concurrency runtime: a task, an end of a stream or future, or a set of them. A
-/// stream has three such objects, and buffers at most 64 KiB.
+/// The memory of one object of wasmtime's concurrency runtime: a task, an end of a stream or future, or a set of them. A stream has
+/// three objects, which together count for more than the 64 KiB that it buffers.
 const CONCURRENT_OBJECT_BYTES: u64 = 24 << 10;
 
 /// The maximum memory of one resource in addition to the data that the guest passes with its calls.
 pub(super) const LARGEST_OBJECT_BYTES: u64 = EXCHANGE_BYTES as u64;
 
-/// Returns the memory that all resources hold.
+/// Returns the memory that all resources hold, in bytes.
 pub(super) fn held_bytes(resources: &mut ResourceTable) -> u64 {
     let sizes = resources
         .iter_mut()
@@ -57,12 +57,12 @@ pub(super) fn held_bytes(resources: &mut ResourceTable) -> u64 {
     sizes.fold(0, |sum, bytes| sum.saturating_add(bytes as u64))
 }
 
-/// Returns the maximum memory of the tasks, streams and futures of a store.
+/// Returns the maximum memory of the tasks, streams and futures of a store, in bytes. `objects` is their number.
 pub(super) fn concurrent_bytes(objects: usize) -> u64 {
     (objects as u64).saturating_mul(CONCURRENT_OBJECT_BYTES)
 }
 
-/// Returns the memory of a resource in addition to [`OBJECT_BYTES`].
+/// Returns the memory of a resource's content, which counts in addition to [`OBJECT_BYTES`].
 fn content_bytes(object: &dyn Any) -> usize {
     if object.is::<DynInputStream>() || object.is::<DynOutputStream>() {
         STREAM_BYTES
@@ -77,30 +77,30 @@ fn content_bytes(object: &dyn Any) -> usize {
     }
 }
 
-/// Returns the memory of a resource of `wasi:http`, and zero for any other.
+/// Returns the memory of the content of a resource of `wasi:http`. Returns zero for any other resource.
 fn message_bytes(object: &dyn Any) -> usize {
-    let if_open = |is_open: bool, bytes: usize| if is_open { bytes } else { 0 };
+    let bytes_if = |is_present: bool, bytes: usize| if is_present { bytes } else { 0 };
     if let Some(fields) = object.downcast_ref::<FieldMap>() {
         fields_bytes(fields)
     } else if let Some(request) = object.downcast_ref::<HostOutgoingRequest>() {
-        request_bytes(request) + if_open(request.body.is_some(), OUTGOING_BODY_BYTES)
+        request_bytes(request) + bytes_if(request.body.is_some(), OUTGOING_BODY_BYTES)
     } else if let Some(response) = object.downcast_ref::<HostOutgoingResponse>() {
-        fields_bytes(&response.headers) + if_open(response.body.is_some(), OUTGOING_BODY_BYTES)
+        fields_bytes(&response.headers) + bytes_if(response.body.is_some(), OUTGOING_BODY_BYTES)
     } else if let Some(response) = object.downcast_ref::<HostFutureIncomingResponse>() {
-        if_open(
+        bytes_if(
             !matches!(response, HostFutureIncomingResponse::Consumed),
             EXCHANGE_BYTES,
         )
     } else if let Some(response) = object.downcast_ref::<HostIncomingResponse>() {
-        fields_bytes(&response.headers) + if_open(response.body.is_some(), EXCHANGE_BYTES)
+        fields_bytes(&response.headers) + bytes_if(response.body.is_some(), EXCHANGE_BYTES)
     } else if let Some(trailers) = object.downcast_ref::<HostFutureTrailers>() {
-        if_open(matches!(trailers, HostFutureTrailers::Waiting(_)), EXCHANGE_BYTES)
+        bytes_if(matches!(trailers, HostFutureTrailers::Waiting(_)), EXCHANGE_BYTES)
     } else if let Some(request) = object.downcast_ref::<p3::Request>() {
         fields_bytes(&request.headers) + EXCHANGE_BYTES
     } else if let Some(response) = object.downcast_ref::<p3::Response>() {
         fields_bytes(&response.headers) + EXCHANGE_BYTES
     } else {
-        if_open(object.is::<HostIncomingBody>(), EXCHANGE_BYTES)
+        bytes_if(object.is::<HostIncomingBody>(), EXCHANGE_BYTES)
     }
 }
 

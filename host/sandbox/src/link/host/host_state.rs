@@ -1,4 +1,4 @@
-//! The data of a store: the state of the host interfaces for one instance.
+//! The data of a wasmtime store: the state of the host interfaces for one instance.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::link::limits::host_meter::HostMeter;
 use toolwit_core::Artifact;
 use toolwit_core::limits::CallLimits;
 
-/// The settings that an instance gets from its plugin and its call.
+/// The settings of a new [`HostState`], from the plugin and the call of its instance.
 #[derive(Clone, Copy)]
 pub(crate) struct HostSetup<'a> {
     pub(crate) engine: &'a wasmtime::Engine,
@@ -37,16 +37,16 @@ pub(crate) struct HostSetup<'a> {
     pub(crate) network: &'a Arc<Network>,
 }
 
-/// The data of a store. It belongs to one instance and is dropped with it.
+/// The data of a wasmtime store. A store belongs to one instance.
 pub(crate) struct HostState {
     wasi: WasiContext,
     http: WasiHttpCtx,
-    gate: HttpGate,
+    http_gate: HttpGate,
     files: Files,
     /// The authority of the current call; `None` between calls.
     authority: Option<Authority>,
     resources: ResourceTable,
-    /// The conversation of the current call; `None` between calls, and for guests that import no access to it.
+    /// The access to the conversation of the current call; `None` between calls, and if `uses_conversation` is `false`.
     conversation: Option<Box<ConversationAccess>>,
     /// Whether the component imports an interface through which it can access its conversation.
     uses_conversation: bool,
@@ -59,13 +59,13 @@ pub(crate) struct HostState {
 }
 
 impl HostState {
-    /// Creates the state of a fresh instance, with only the granted resources of its plugin. The limits of the store itself are
-    /// set by [`Self::into_store`].
+    /// Creates the state of a fresh instance, with only the granted resources of its plugin. [`Self::into_store`] sets the limits
+    /// that the store itself enforces.
     pub(crate) fn new(setup: HostSetup<'_>, stdio: Stdio) -> Self {
         let HostSetup { limits, authority, .. } = setup;
         let log = match &stdio {
             Stdio::Log => LogBuffer::new(limits.log_bytes_max),
-            // The error output of a program that traps becomes part of the error.
+            // If the program traps, its error output becomes part of the error.
             Stdio::Program { stderr, .. } => stderr.clone(),
         };
         let mut resources = ResourceTable::new();
@@ -73,7 +73,7 @@ impl HostState {
         Self {
             wasi: WasiContext::new(stdio, &log, authority),
             http: wasi::http_context(),
-            gate: HttpGate::new(setup.network.clone()),
+            http_gate: HttpGate::new(setup.network.clone()),
             authority: None,
             files: Files::new(
                 authority
@@ -91,16 +91,15 @@ impl HostState {
         }
     }
 
-    /// Replaces the state of a spare instance by the state of the call that uses the instance. The memories and tables that the
-    /// instance has remain counted.
+    /// Replaces the state of a spare instance by the state of the call that uses the instance. Keeps the limiter, which has counted
+    /// the memories and tables of the instance.
     pub(crate) fn replace_with(&mut self, state: Self) {
         let limiter = self.limiter.clone();
         *self = Self { limiter, ..state };
     }
 
-    /// Sets the limits of another call on a reused instance, except those that the store itself enforces. Resources that the
-    /// instance holds remain, even if they exceed a lower limit. In that case, the instance
-    /// cannot create another one.
+    /// Sets the limits of the next call on a reused instance, except those that the store itself enforces. The instance keeps its
+    /// resources, even if they exceed a lower limit. It then cannot create another resource.
     pub(crate) fn apply_limits(&mut self, limits: &CallLimits) {
         self.meter.start_call(limits);
         self.limiter.start_call(limits);
@@ -109,11 +108,10 @@ impl HostState {
         self.log.set_bytes_max(limits.log_bytes_max);
     }
 
-    /// Gives the guest the authority of a call, and access to the network and the conversation as far as this authority
-    /// permits.
+    /// Gives the guest the authority of a call, and the access to the network and the conversation that this authority permits.
     pub(crate) fn begin_call(&mut self, authority: &Authority, clock: &CallClock<'_>) {
         let outer_budget = CallStack::of(clock.context).and_then(CallStack::http_budget);
-        self.gate
+        self.http_gate
             .open(authority, HttpLimits::of(clock.limits), outer_budget, clock.deadline());
         self.authority = Some(authority.clone());
         self.conversation = self
@@ -123,7 +121,7 @@ impl HostState {
 
     /// Returns the HTTP budget of the call, for its nested calls. Returns `None` between calls.
     pub(crate) fn http_budget(&self) -> Option<Arc<HttpBudget>> {
-        self.gate.budget()
+        self.http_gate.budget()
     }
 
     /// Sets the session that the instance belongs to.
@@ -135,7 +133,8 @@ impl HostState {
         self.session
     }
 
-    /// Counts a call into the host, and returns the conversation, for the host functions of `toolwit:plugin` and `near:agent`.
+    /// Counts a call into the host, and returns the access to the conversation, for the host functions of `toolwit:plugin` and
+    /// `near:agent`.
     pub(crate) fn conversation(&mut self) -> wasmtime::Result<&mut ConversationAccess> {
         self.meter.count_host_call();
         self.conversation
@@ -143,12 +142,11 @@ impl HostState {
             .ok_or_else(|| wasmtime::Error::msg("the instance is not in a call"))
     }
 
-    /// Drops the authority and the conversation and closes the HTTP gate, so that a reused instance keeps no access of
-    /// an earlier call.
+    /// Drops the authority and the conversation, and closes the HTTP gate, so that a reused instance loses the access of the call.
     pub(crate) fn end_call(&mut self) {
         self.conversation = None;
         self.authority = None;
-        self.gate.close();
+        self.http_gate.close();
     }
 
     /// Returns the end of the log of the current call; see [`LogBuffer::end_of_text`]. Returns `None` between calls.
@@ -180,7 +178,7 @@ impl HostState {
         }
     }
 
-    /// Returns the table of host resources that the guest holds.
+    /// Returns the table of the host resources that the guest holds.
     pub(super) fn table(&mut self) -> &mut ResourceTable {
         &mut self.resources
     }
@@ -191,29 +189,31 @@ impl HostState {
         self.files.view(&mut self.resources, self.authority.as_ref())
     }
 
-    /// Returns the files as wasmtime's implementation needs them, for functions that have checked their descriptors. Does not
-    /// count a call, because the calls of these functions have been counted.
+    /// Returns the files as wasmtime's implementation needs them, for host functions that have checked their descriptors. Does not
+    /// count a call, because [`Self::files`] has counted the call of these host functions.
     pub(super) fn wasi_files(&mut self) -> WasiFilesystemCtxView<'_> {
         self.files.wasi_view(&mut self.resources)
     }
 
-    /// Checks the host memory of the guest's resources and of the tasks, streams and futures in its store.
+    /// Checks the limit of the host memory that the guest's resources hold, and the tasks, streams and futures in its store.
+    /// `concurrent_objects` is the number of these tasks, streams and futures.
     fn check_memory(&mut self, concurrent_objects: usize) -> Result<(), HostMemoryExceeded> {
         let concurrent_bytes = concurrent_bytes(concurrent_objects);
         self.host_memory
             .check(|| held_bytes(&mut self.resources).saturating_add(concurrent_bytes))
     }
 
-    /// Creates a store with every limit set, fuel and epoch included.
+    /// Creates a store with this state. The store enforces the limits of memory, fuel, handles and copied bytes. At each epoch, it
+    /// stops the guest if the stop flag of [`HostMeter`] is raised.
     pub(crate) fn into_store(self, engine: &wasmtime::Engine, limits: &CallLimits) -> wasmtime::Result<Store<Self>> {
         let mut store = Store::new(engine, self);
         store.limiter(|state| &mut state.limiter);
-        // Runs whenever control passes between host and guest.
+        // The hook runs whenever control passes between host and guest.
         store.call_hook(|mut store, hook| {
             let bytes = store.data().meter.copy_bytes_max(hook);
             store.set_hostcall_fuel(bytes);
             if matches!(hook, CallHook::ReturningFromHost) {
-                let objects = if store.data().host_memory.is_due() {
+                let objects = if store.data().host_memory.is_measurement_due() {
                     concurrent_objects(&mut store)
                 } else {
                     0
@@ -236,7 +236,7 @@ fn concurrent_objects(store: &mut StoreContextMut<'_, HostState>) -> usize {
     table.map_or(0, |table| table.iter_mut().count())
 }
 
-// The WASI functions of wasmtime get their data through these two views, which therefore count the calls into the host.
+// The WASI functions of wasmtime get their data through the following two traits, which therefore count the calls into the host.
 
 impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
@@ -254,7 +254,7 @@ impl WasiHttpView for HostState {
         WasiHttpCtxView {
             ctx: &mut self.http,
             table: &mut self.resources,
-            hooks: &mut self.gate,
+            hooks: &mut self.http_gate,
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// Returns the memory of the bucket's name.
+    /// Returns the memory that the bucket's name occupies.
     pub(super) fn bytes(&self) -> usize {
         self.name.capacity()
     }
@@ -54,21 +54,23 @@ struct KeyPage {
 }
 
 type Context<'a> = StoreContextMut<'a, HostState>;
+
+/// The return value of a host function. The inner error is returned to the guest; the outer one traps it.
 type Outcome<T> = wasmtime::Result<(Result<T, BucketError>,)>;
 
-/// The result of a function that waits for the store, which may block on a disk or a network.
+/// The return value of a host function that waits for the key–value store, which may block on a disk or a network.
 type OutcomeFuture<'a, T> = Box<dyn Future<Output = Outcome<T>> + Send + 'a>;
 
 /// Links the interface.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
-    for name in KEYVALUE_STORES {
-        let mut store = linker.instance(name)?;
-        store.resource("bucket", ResourceType::host::<Bucket>(), |mut context, rep| {
+    for interface_name in KEYVALUE_STORES {
+        let mut interface = linker.instance(interface_name)?;
+        interface.resource("bucket", ResourceType::host::<Bucket>(), |mut context, rep| {
             context.data_mut().table().delete(Resource::<Bucket>::new_own(rep))?;
             Ok(())
         })?;
-        store.func_wrap("open", |context: Context<'_>, (name,): (String,)| open(context, name))?;
-        store.func_wrap_async(
+        interface.func_wrap("open", |context: Context<'_>, (name,): (String,)| open(context, name))?;
+        interface.func_wrap_async(
             "[method]bucket.get",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
                 with_key(context, bucket, key, |bucket, key| {
@@ -76,7 +78,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
                 })
             },
         )?;
-        store.func_wrap_async(
+        interface.func_wrap_async(
             "[method]bucket.set",
             |context: Context<'_>, (bucket, key, value): (Resource<Bucket>, String, Vec<u8>)| {
                 with_key(context, bucket, key, move |bucket, key| {
@@ -85,7 +87,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
                 })
             },
         )?;
-        store.func_wrap_async(
+        interface.func_wrap_async(
             "[method]bucket.delete",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
                 with_key(context, bucket, key, |bucket, key| {
@@ -93,7 +95,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
                 })
             },
         )?;
-        store.func_wrap_async(
+        interface.func_wrap_async(
             "[method]bucket.exists",
             |context: Context<'_>, (bucket, key): (Resource<Bucket>, String)| {
                 with_key(context, bucket, key, |bucket, key| {
@@ -102,7 +104,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
                 })
             },
         )?;
-        store.func_wrap_async(
+        interface.func_wrap_async(
             "[method]bucket.list-keys",
             |context: Context<'_>, (bucket, after): (Resource<Bucket>, Option<String>)| {
                 with_bucket(context, bucket, move |bucket| {

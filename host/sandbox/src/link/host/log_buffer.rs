@@ -1,4 +1,4 @@
-//! The buffer for the output of a guest, with a limit: its standard output and error, and its log messages.
+//! The buffer with a size limit for the output of a guest: standard output, standard error and log messages.
 
 use std::io;
 use std::pin::Pin;
@@ -17,8 +17,8 @@ use toolwit_core::text::printable;
 /// The maximum size of a single write of a guest, in bytes.
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
-/// A buffer that stores the first bytes and counts the rest. A guest that writes continuously neither blocks nor exhausts the
-/// host's memory.
+/// A buffer that stores bytes up to a limit, and only counts the bytes after the limit. So a guest can write any amount: it does
+/// not block, and does not exhaust the host's memory.
 #[derive(Clone, Debug)]
 pub(crate) struct LogBuffer(Arc<Mutex<LimitedBytes>>);
 
@@ -26,8 +26,8 @@ pub(crate) struct LogBuffer(Arc<Mutex<LimitedBytes>>);
 struct LimitedBytes {
     bytes: Vec<u8>,
     bytes_max: usize,
-    /// The number of bytes over the limit, which were dropped.
-    dropped: u64,
+    /// The number of bytes that were dropped because the limit was reached.
+    dropped_count: u64,
 }
 
 impl LogBuffer {
@@ -35,11 +35,11 @@ impl LogBuffer {
         Self(Arc::new(Mutex::new(LimitedBytes {
             bytes: Vec::new(),
             bytes_max,
-            dropped: 0,
+            dropped_count: 0,
         })))
     }
 
-    /// Sets the limit of the bytes that are stored from now on.
+    /// Sets the maximum number of stored bytes. Bytes that are already stored remain, even if they exceed the new maximum.
     pub(super) fn set_bytes_max(&self, bytes_max: usize) {
         self.lock().bytes_max = bytes_max;
     }
@@ -48,44 +48,46 @@ impl LogBuffer {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores bytes up to the limit, and counts the rest.
+    /// Stores bytes up to the limit, and counts the dropped bytes.
     pub(super) fn push(&self, bytes: &[u8]) {
         let mut buffer = self.lock();
-        let room = buffer.bytes_max.saturating_sub(buffer.bytes.len()).min(bytes.len());
-        buffer.bytes.extend_from_slice(&bytes[..room]);
-        buffer.dropped = buffer.dropped.saturating_add((bytes.len() - room) as u64);
+        let room = buffer.bytes_max.saturating_sub(buffer.bytes.len());
+        let (stored, dropped) = bytes.split_at(room.min(bytes.len()));
+        buffer.bytes.extend_from_slice(stored);
+        buffer.dropped_count = buffer.dropped_count.saturating_add(dropped.len() as u64);
     }
 
     /// Returns the number of stored and dropped bytes.
     pub(crate) fn written_bytes(&self) -> u64 {
         let buffer = self.lock();
-        buffer.dropped.saturating_add(buffer.bytes.len() as u64)
+        buffer.dropped_count.saturating_add(buffer.bytes.len() as u64)
     }
 
     /// Takes the stored bytes as printable text without secrets, with the number of dropped bytes at the end. Returns `None` if
     /// no bytes were stored or dropped.
     pub(crate) fn take_text(&self, redactor: &Redactor) -> Option<Arc<str>> {
-        let (bytes, dropped) = {
+        let (bytes, dropped_count) = {
             let mut buffer = self.lock();
-            (std::mem::take(&mut buffer.bytes), std::mem::take(&mut buffer.dropped))
+            let dropped_count = std::mem::take(&mut buffer.dropped_count);
+            (std::mem::take(&mut buffer.bytes), dropped_count)
         };
-        if bytes.is_empty() && dropped == 0 {
+        if bytes.is_empty() && dropped_count == 0 {
             return None;
         }
-        let mut text = redact_output(&bytes, dropped > 0, redactor);
-        if dropped > 0 {
-            text.push_str(&format!("\n[{dropped} more bytes were dropped]"));
+        let mut text = redact_output(&bytes, dropped_count > 0, redactor);
+        if dropped_count > 0 {
+            text.push_str(&format!("\n[{dropped_count} more bytes were dropped]"));
         }
         Some(text.into())
     }
 
-    /// Returns the last `chars_max` characters of the stored text as one line without secrets, for the message of a trap. The
-    /// advice of Rust's panic handler is left out, because the reader cannot set the variables of a guest. Returns `None` if no
-    /// text remains.
+    /// Returns the last `chars_max` characters of the stored text as one line without secrets, for the message of a trap. Omits
+    /// the advice of Rust's panic handler to set `RUST_BACKTRACE`, because the reader of the message cannot set environment
+    /// variables of a guest. Returns `None` if no text remains.
     pub(crate) fn end_of_text(&self, chars_max: usize, redactor: &Redactor) -> Option<String> {
         let text = {
             let buffer = self.lock();
-            redact_output(&buffer.bytes, buffer.dropped > 0, redactor)
+            redact_output(&buffer.bytes, buffer.dropped_count > 0, redactor)
         };
         let lines = text
             .lines()
@@ -100,14 +102,14 @@ impl LogBuffer {
         (!line.is_empty()).then(|| line[start..].to_owned())
     }
 
-    /// Takes the stored bytes, with secrets, and without the number of dropped bytes.
+    /// Takes the stored bytes. Secrets are not redacted, and the number of dropped bytes is not appended.
     pub(crate) fn take_bytes(&self) -> Vec<u8> {
         std::mem::take(&mut self.lock().bytes)
     }
 }
 
-/// Returns output as printable text without secrets. If the output was cut, the part at its end that could be the
-/// beginning of a secret is removed too.
+/// Returns output as printable text without secrets. If the output was cut at the limit, also removes an end that could be
+/// the beginning of a secret.
 fn redact_output(output: &[u8], is_cut: bool, redactor: &Redactor) -> String {
     let text = printable(&String::from_utf8_lossy(output));
     let text = if is_cut {
@@ -190,14 +192,18 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_log_is_limited_and_has_no_line_breaks() {
+    fn the_end_of_a_log_has_a_length_limit_and_no_line_breaks() {
         let (log, redactor) = (LogBuffer::new(100), Redactor::default());
         assert_eq!(log.end_of_text(10, &redactor), None);
         log.push("panicked at\n\x1b[1m  the cät\n".as_bytes());
         assert_eq!(log.end_of_text(100, &redactor).unwrap(), "panicked at [1m the cät");
         assert_eq!(log.end_of_text(3, &redactor).unwrap(), "cät");
         log.push(b"note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n");
-        assert_eq!(log.end_of_text(3, &redactor).unwrap(), "cät", "the advice is left out");
+        assert_eq!(
+            log.end_of_text(3, &redactor).unwrap(),
+            "cät",
+            "the advice of the panic handler is omitted"
+        );
     }
 
     // attack: K4

@@ -1,4 +1,4 @@
-//! The host interfaces that a component can import, and the state of one instance behind them.
+//! The host interfaces that a component can import, and the state of these interfaces for one instance.
 
 mod config;
 mod environment;

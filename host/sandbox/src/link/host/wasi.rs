@@ -1,4 +1,5 @@
-//! The WASI implementation for guests: every supported interface is linked, and gives access only to granted resources.
+//! The linker with WASI 0.2 and the other host interfaces. All of them are linked for every guest, and give access only to
+//! granted resources.
 
 use wasmtime::component::Linker;
 use wasmtime_wasi_http::WasiHttpCtx;
@@ -13,11 +14,11 @@ use super::near;
 use crate::grants::{ClockRule, EffectiveRights};
 use toolwit_core::limits::HEADER_BYTES_MAX;
 
-/// Creates the linker that all instances of an engine share.
+/// Creates the linker of an engine, without WASI 0.3. All instances of the engine share the linker.
 pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    // The following interfaces replace those of wasmtime or are added to them. Each enforces grants and quotas.
+    // The following interfaces replace interfaces of wasmtime, or are added. They enforce grants and quotas.
     linker.allow_shadowing(true);
     files::add_to_linker(&mut linker)?;
     environment::add_to_linker(&mut linker)?;
@@ -40,7 +41,8 @@ pub(super) fn frozen_second(rights: &EffectiveRights) -> Option<u64> {
     }
 }
 
-/// Creates the HTTP context, which only limits the size of headers. Requests pass the gate of the instance.
+/// Creates wasmtime's HTTP context, which only limits the size of headers. Grants are enforced by the
+/// [`HttpGate`](super::http::HttpGate) of the instance.
 pub(crate) fn http_context() -> WasiHttpCtx {
     let mut http = WasiHttpCtx::new();
     http.set_field_size_limit(HEADER_BYTES_MAX);

@@ -1,8 +1,8 @@
 //! WASI 0.3 for guests, if the operator has enabled it: the same grants, limits and refusals as WASI 0.2.
 //!
-//! wasmtime publishes no security patches for errors that only its implementation of 0.3 has. So an interface is linked
-//! only if it has each guard of its predecessor in 0.2: arguments, environment, clocks and randomness come from the same
-//! context, streams end in the same log, requests pass the same gate, and every socket and name lookup is denied.
+//! wasmtime publishes no security patches for bugs that only its implementation of WASI 0.3 has. So an interface is linked only
+//! if it has each restriction of its predecessor in WASI 0.2: arguments, environment, clocks and randomness come from the same
+//! context, output is written to the same log, HTTP requests pass the same gate, and every socket and name lookup is denied.
 
 use wasmtime::component::Linker;
 use wasmtime_wasi::p3;
@@ -13,7 +13,7 @@ use super::files;
 use super::host_state::HostState;
 use super::wasi;
 
-/// Creates the linker of an engine with both versions of WASI.
+/// Creates the linker of an engine with WASI 0.2, WASI 0.3 and the other host interfaces.
 pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostState>> {
     let mut linker = wasi::linker(engine)?;
     p3::cli::add_to_linker(&mut linker)?;

@@ -1,4 +1,4 @@
-//! The WASI context of one instance, which is created when the guest first uses it.
+//! The WASI context of one instance, which is built when the guest first calls WASI.
 
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{Deterministic, WasiCtx, WasiCtxBuilder};
@@ -29,9 +29,11 @@ pub(crate) enum Stdio {
 /// call. Its settings are fixed when the instance is created.
 pub(super) struct WasiContext {
     settings: Settings,
-    built: Option<Box<WasiCtx>>,
+    /// `None` until the first call.
+    context: Option<Box<WasiCtx>>,
 }
 
+/// The settings from which the context is built.
 struct Settings {
     stdio: Stdio,
     log: LogBuffer,
@@ -43,8 +45,8 @@ struct Settings {
 }
 
 impl WasiContext {
-    /// Creates a context with the granted variables, and with the clocks and random bytes that the rights permit. Otherwise,
-    /// and without an authority, clocks are frozen and random bytes are zero.
+    /// Creates a context with the granted environment variables, clocks and random bytes. Without a grant or an authority,
+    /// clocks are frozen at the second 0 and random bytes are zero.
     pub(super) fn new(stdio: Stdio, log: &LogBuffer, authority: Option<&Authority>) -> Self {
         let rights = authority.map(|authority| &authority.rights.effective);
         Self {
@@ -55,22 +57,23 @@ impl WasiContext {
                 frozen_second: rights.map_or(Some(0), frozen_second),
                 random: rights.and_then(EffectiveRights::random),
             },
-            built: None,
+            context: None,
         }
     }
 
     /// Returns the context. The first call builds it.
     pub(super) fn get(&mut self) -> &mut WasiCtx {
-        let Self { settings, built } = self;
-        built.get_or_insert_with(|| Box::new(settings.build()))
+        let Self { settings, context } = self;
+        context.get_or_insert_with(|| Box::new(settings.build()))
     }
 }
 
 impl Settings {
-    /// Builds the context. The input of a program moves into it.
+    /// Builds the context. Moves the standard input of a program into the context, so the context can be built only once.
     fn build(&mut self) -> WasiCtx {
         let mut wasi = WasiCtxBuilder::new();
-        // By default, the builder denies files, environment, arguments, addresses and name lookup. The rest is set here.
+        // The builder denies files, environment, arguments, addresses and name lookup by default. The code below sets
+        // everything else.
         wasi.max_random_size(RANDOM_BYTES_MAX).allow_tcp(false).allow_udp(false);
         for (name, value) in &self.variables {
             wasi.env(name, value.as_str());
@@ -86,7 +89,7 @@ impl Settings {
                     .insecure_random(Deterministic::new(frozen_bytes(seed, "insecure")))
                     .insecure_random_seed(u128::from(seed));
             }
-            // Zeros are cheaper than seeded bytes. Most components do not import randomness.
+            // Without a grant, random bytes are zero. Zeros are cheaper than bytes from a seed, which most components never read.
             None => {
                 wasi.secure_random(Deterministic::new(vec![0]))
                     .insecure_random(Deterministic::new(vec![0]))

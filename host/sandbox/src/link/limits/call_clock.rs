@@ -1,4 +1,4 @@
-//! The limits and the deadline of one call.
+//! The start time, the limits and the deadline of one call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,17 +9,18 @@ use tokio_util::sync::CancellationToken;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{ToolContext, WallClock};
 
-/// The limits of a call and its start time. The deadline covers instantiation, guest code and host calls.
+/// The start time of a call, with its limits and its context, from which the deadline is computed. The deadline covers
+/// instantiation, guest code and host calls.
 pub(crate) struct CallClock<'a> {
     pub(crate) limits: &'a CallLimits,
     pub(crate) started: Instant,
     pub(crate) context: &'a ToolContext,
-    /// The clock that stops while a person is asked about a nested call. A call without tools in its context has no such
-    /// clock.
+    /// The clock that stops while a person is asked about a nested call. `None` if the context has no tools, because the call
+    /// then cannot make nested calls.
     wall_clock: Option<Arc<WallClock>>,
 }
 
-/// The end of a call. It moves while a person is asked about a nested call.
+/// The time at which a call must end. The deadline moves while a person is asked about a nested call.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadline {
     started: Instant,
@@ -29,7 +30,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Returns the time at which the call ends if no person is asked until then.
+    /// Returns the time at which the call must end if no person is asked until then.
     pub(crate) fn instant(&self) -> Instant {
         match &self.wall_clock {
             Some(wall_clock) => wall_clock.deadline(self.wall_max),
@@ -47,10 +48,10 @@ impl Deadline {
 
     /// Adds the clock of this deadline to the context of a nested call, so that questions about the nested call move
     /// the deadline.
-    pub(crate) fn add_clock_to(&self, nested: ToolContext) -> ToolContext {
+    pub(crate) fn add_clock_to(&self, nested_context: ToolContext) -> ToolContext {
         match &self.wall_clock {
-            Some(wall_clock) => nested.with_wall_clock(wall_clock.clone()),
-            None => nested,
+            Some(wall_clock) => nested_context.with_wall_clock(wall_clock.clone()),
+            None => nested_context,
         }
     }
 }
@@ -65,8 +66,8 @@ impl<'a> CallClock<'a> {
         }
     }
 
-    pub(crate) fn cancel(&self) -> &'a CancellationToken {
-        self.context.cancel()
+    pub(crate) fn cancel_token(&self) -> &'a CancellationToken {
+        self.context.cancel_token()
     }
 
     pub(crate) fn deadline(&self) -> Deadline {

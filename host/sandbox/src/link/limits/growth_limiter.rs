@@ -4,7 +4,7 @@ use wasmtime::ResourceLimiter;
 
 use toolwit_core::limits::CallLimits;
 
-/// A growth that the limiter refused, with the total size that the growth would have reached.
+/// A refused growth, with the total size that all memories or all tables would have reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeniedGrowth {
     Memory { bytes: u64 },
@@ -22,7 +22,7 @@ pub(crate) struct GrowthLimiter {
     table_elements_max: u64,
     /// The maximum number of core instances, and also of memories and of tables.
     instances_max: usize,
-    /// The amount of the last permitted growth, subtracted again if the allocation fails.
+    /// The bytes or table elements of the last permitted growth. They are subtracted again if the allocation fails.
     last_growth: u64,
     last_denied: Option<DeniedGrowth>,
 }
@@ -64,7 +64,7 @@ impl ResourceLimiter for GrowthLimiter {
         let growth = (desired as u64).saturating_sub(current as u64);
         let total = self.memory_bytes.saturating_add(growth);
         if total > self.memory_bytes_max {
-            // `memory.grow` fails, as on a machine without free memory. Many language runtimes then end the call properly.
+            // `memory.grow` then returns −1, and the guest can handle the failed allocation.
             self.last_denied = Some(DeniedGrowth::Memory { bytes: total });
             return Ok(false);
         }

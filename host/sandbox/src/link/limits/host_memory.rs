@@ -4,9 +4,9 @@ use toolwit_core::limits::CallLimits;
 
 /// The memory of the host that the resources of an instance hold, and its limit.
 ///
-/// A guest makes resources in many interfaces: headers, requests, bodies, streams, files, buckets. Their memory is
-/// measured in the table of all resources after each call into the host. It is not counted where each resource is made,
-/// because one of these places could be forgotten. A measurement is skipped while the calls since the last one cannot
+/// A guest creates resources through many interfaces: headers, requests, bodies, streams, files, buckets. After a call into
+/// the host, the memory of all resources in the resource table is measured. The functions that create resources do not count
+/// memory, because one of them could be forgotten. The measurement is skipped if the calls since the last measurement cannot
 /// have exceeded the limit.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
@@ -26,8 +26,8 @@ pub(crate) struct HostMemoryExceeded {
 }
 
 impl HostMemory {
-    /// Creates the state for an instance without resources. `largest_object_bytes` is the maximum that one resource holds in
-    /// addition to the data that the guest passes.
+    /// Creates the limit for an instance that has no resources yet. `largest_object_bytes` is the maximum memory that one resource
+    /// holds in addition to the data that the guest passes.
     pub(crate) fn new(limits: &CallLimits, largest_object_bytes: u64) -> Self {
         Self {
             bytes_max: limits.host_memory_bytes_max,
@@ -36,7 +36,7 @@ impl HostMemory {
         }
     }
 
-    /// Sets the limit of another call. Resources of earlier calls count too.
+    /// Sets the limit of another call on the same instance. Resources of earlier calls count too.
     pub(crate) fn start_call(&mut self, limits: &CallLimits, largest_object_bytes: u64) {
         let bytes_at_most = self.bytes_at_most;
         *self = Self {
@@ -46,7 +46,7 @@ impl HostMemory {
     }
 
     /// Returns whether the next [`check`](Self::check) measures the memory.
-    pub(crate) fn is_due(&self) -> bool {
+    pub(crate) fn is_measurement_due(&self) -> bool {
         self.bytes_at_most.saturating_add(self.growth_bytes_max) > self.bytes_max
     }
 
@@ -81,12 +81,17 @@ mod tests {
             ..CallLimits::default()
         };
         let mut memory = HostMemory::new(&limits, 20);
-        let unmeasured = || -> u64 { unreachable!("two calls add at most 80 bytes") };
-        assert_eq!(memory.check(unmeasured), Ok(()));
-        assert_eq!(memory.check(unmeasured), Ok(()));
+        let not_measured = || -> u64 { unreachable!("two calls add at most 80 bytes") };
+        assert_eq!(memory.check(not_measured), Ok(()));
+        assert_eq!(memory.check(not_measured), Ok(()));
         assert_eq!(memory.check(|| 70), Ok(()));
         assert_eq!(memory.check(|| 101), Err(HostMemoryExceeded { bytes: 101 }));
         memory.start_call(&limits, 20);
-        assert_eq!(memory.check(|| 90), Ok(()), "the measurement of an earlier call counts");
+        assert_eq!(
+            memory.check(|| 101),
+            Err(HostMemoryExceeded { bytes: 101 }),
+            "the memory of an earlier call counts"
+        );
+        assert_eq!(memory.check(|| 90), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! Limits of a guest's host calls and results: the number of calls, and the bytes that are copied at once.
+//! The limits on the number of a guest's host calls, and on the bytes that one host call or one result copies.
 
 use wasmtime::component::Val;
 use wasmtime::{CallHook, EngineWeak, UpdateDeadline};
@@ -6,7 +6,8 @@ use wasmtime::{CallHook, EngineWeak, UpdateDeadline};
 use super::stop_flag::{StopCause, StopFlag};
 use toolwit_core::limits::CallLimits;
 
-/// Counts the calls of a guest into the host, and stops a guest that exceeds the limit.
+/// Counts the calls of a guest into the host, and stops a guest that exceeds the limit. Also has the limits of the data that
+/// is copied out of the guest.
 pub(crate) struct HostMeter {
     pub(crate) stop: StopFlag,
     host_calls: u64,
@@ -17,13 +18,13 @@ pub(crate) struct HostMeter {
 
 /// The limits of the data that is copied out of the guest at once.
 ///
-/// In a result, wasmtime counts each element of a list with the size of the host's `Val`, which is forty times that of a byte.
-/// In a typed call into the host, wasmtime counts each byte as one byte. One limit for both would either refuse small results
-/// or permit host calls that copy forty times the limit.
+/// In a result, wasmtime counts each element of a list as the size of a [`Val`] in the host, 40 bytes, even if the element is
+/// a byte. In a call into the host, wasmtime counts a byte as one byte. A common limit would either refuse small results, or
+/// permit host calls that copy 40 times the limit.
 struct TransferLimits {
     /// The limit for a call into the host.
     host_call_bytes: usize,
-    /// The limit for the result of the guest, in the bytes that wasmtime counts.
+    /// The limit for a result of the guest, in bytes as wasmtime counts them.
     result_bytes: usize,
 }
 
@@ -32,7 +33,7 @@ impl TransferLimits {
         let bytes = |amount: u64| usize::try_from(amount).unwrap_or(usize::MAX);
         Self {
             host_call_bytes: bytes(limits.host_call_bytes_max),
-            // Every value of a result takes at least one byte of JSON.
+            // `result_bytes_max` limits the JSON of a result, in which every value takes at least one byte.
             result_bytes: bytes(limits.result_bytes_max).saturating_mul(size_of::<Val>()),
         }
     }
@@ -57,7 +58,7 @@ impl HostMeter {
         self.transfer = TransferLimits::new(limits);
     }
 
-    /// Returns the number of bytes that one call into the host may copy.
+    /// Returns the maximum number of bytes that one call into the host may copy.
     pub(crate) fn host_call_bytes_max(&self) -> usize {
         self.transfer.host_call_bytes
     }
@@ -66,8 +67,8 @@ impl HostMeter {
         self.host_calls
     }
 
-    /// Counts a call from the guest. The first one over the limit raises the flag and increments the epoch, so that the guest
-    /// stops immediately.
+    /// Counts a call from the guest. The first call over the limit raises the stop flag and increments the epoch, so that the
+    /// guest stops immediately.
     pub(crate) fn count_host_call(&mut self) {
         self.host_calls += 1;
         if self.host_calls == self.host_calls_max.saturating_add(1) {
@@ -78,8 +79,8 @@ impl HostMeter {
         }
     }
 
-    /// Decides what a guest does when the epoch is incremented: it stops if its flag is raised, and yields to other tasks
-    /// otherwise.
+    /// Returns the action of the guest at an increment of the epoch: the guest stops if its stop flag is raised, and yields to
+    /// other tasks otherwise.
     pub(crate) fn on_epoch(&self) -> UpdateDeadline {
         if self.stop.cause().is_some() {
             UpdateDeadline::Interrupt
@@ -88,8 +89,8 @@ impl HostMeter {
         }
     }
 
-    /// Returns the maximum number of bytes of the next copy out of the guest, as control passes between host and guest:
-    /// the maximum of results after the guest has returned, and the maximum of host calls while it runs.
+    /// Returns the maximum number of bytes of the next copy out of the guest. After the guest has returned, the next copy is its
+    /// result. At every other change of control between host and guest, the next copy is for a host call.
     pub(crate) fn copy_bytes_max(&self, hook: CallHook) -> usize {
         match hook {
             CallHook::ReturningFromWasm => self.transfer.result_bytes,

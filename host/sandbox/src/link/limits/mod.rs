@@ -1,4 +1,5 @@
-//! Limits at work in a store: the time, memory, host calls and nested calls of a guest, and the host memory that it holds.
+//! The limits that are enforced in a store: on the time, memory, host calls and nested calls of a guest, and on the memory of
+//! the host that its resources hold.
 
 pub(crate) mod call_clock;
 pub(crate) mod growth_limiter;

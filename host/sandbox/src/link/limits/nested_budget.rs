@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An amount that a call and its nested calls may use. A nested call also draws on the budget of every surrounding call, so that
-/// the smallest limit applies.
+/// The amount that a call and its nested calls may use. A nested call also draws on the budgets of all surrounding calls, so
+/// that the smallest remaining budget applies.
 #[derive(Debug)]
 pub(crate) struct NestedBudget {
     used: AtomicU64,
@@ -12,7 +12,7 @@ pub(crate) struct NestedBudget {
     outer: Option<Arc<Self>>,
 }
 
-/// A limit that was exceeded, with the amount that would have been used.
+/// The error of an exceeded budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{used} exceeds the limit of {max}")]
 pub(crate) struct BudgetExceeded {
@@ -22,7 +22,7 @@ pub(crate) struct BudgetExceeded {
 }
 
 impl NestedBudget {
-    /// Creates an unused budget, nested in that of the surrounding call if there is one.
+    /// Creates an unused budget. `outer` is the budget of the surrounding call, or `None` for an outermost call.
     pub(crate) fn new(max: u64, outer: Option<Arc<Self>>) -> Self {
         Self {
             used: AtomicU64::new(0),
@@ -34,7 +34,8 @@ impl NestedBudget {
     /// Takes an amount from this budget and from every surrounding budget.
     ///
     /// # Errors
-    /// The exceeded limit, of this call or of a surrounding one. A budget that was exceeded stays exceeded.
+    /// [`BudgetExceeded`] for the budget of this call or of a surrounding call. An exceeded budget stays exceeded, because the
+    /// refused amount counts as used.
     pub(crate) fn take(&self, amount: u64) -> Result<(), BudgetExceeded> {
         let before = self.used.fetch_add(amount, Ordering::Relaxed);
         let used = before.saturating_add(amount);
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nested_call_uses_the_outer_budget_and_the_smallest_limit_applies() {
+    fn a_nested_call_draws_on_the_outer_budget_and_the_smallest_limit_applies() {
         let outer = Arc::new(NestedBudget::new(3, None));
         let lower = NestedBudget::new(1, Some(outer.clone()));
         lower.take(1).unwrap();

@@ -1,9 +1,9 @@
-//! The flag that requests to stop a guest, with the cause.
+//! The flag that requests a guest to stop, with the cause.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The reason for which the host stops a guest.
+/// The reason why the host stops a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum StopCause {
@@ -11,11 +11,12 @@ pub(crate) enum StopCause {
     Deadline = 1,
     /// The caller cancelled the call.
     Cancelled = 2,
-    /// The guest called the host more often than its limit.
+    /// The guest called the host more often than its limit permits.
     HostCalls = 3,
 }
 
-/// A request to stop a guest, shared with the epoch callback of its store.
+/// A request to stop a guest, shared with the epoch callback of its store. Contains the number of a [`StopCause`], or 0 if no
+/// stop is requested.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StopFlag(Arc<AtomicU8>);
 

@@ -12,8 +12,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// The interval between two increments of the epoch. At each increment, a running guest yields or is stopped.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The number of ticks without a running guest after which the thread parks. Waking the thread delays a call, and
-/// idle ticks are cheap.
+/// The number of ticks without a running guest after which the thread parks. The thread does not park at once, because idle
+/// ticks are cheap, and waking the thread delays a call.
 const LINGER_TICKS: u32 = 50;
 
 /// Increments the epoch of every engine while a guest runs.
@@ -25,7 +25,7 @@ pub(crate) struct Ticker {
 #[derive(Default)]
 struct TickerState {
     /// The number of live guards, which is the number of calls that run guests.
-    guards: AtomicUsize,
+    guard_count: AtomicUsize,
     is_parked: AtomicBool,
     is_stopped: AtomicBool,
     /// Weak references, so that the thread does not keep engines alive.
@@ -38,7 +38,10 @@ pub(crate) struct TickerGuard {
 }
 
 impl Ticker {
-    /// Starts the thread.
+    /// Starts the thread of the ticker.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Internal`] if the system cannot create a thread.
     pub(crate) fn start() -> Result<Arc<Self>, Error> {
         let shared = Arc::new(TickerState::default());
         let thread_state = shared.clone();
@@ -70,7 +73,7 @@ impl Ticker {
 
     /// Keeps the ticker running until the returned guard is dropped.
     pub(crate) fn keep_running(self: &Arc<Self>) -> TickerGuard {
-        self.shared.guards.fetch_add(1, Ordering::SeqCst);
+        self.shared.guard_count.fetch_add(1, Ordering::SeqCst);
         if self.shared.is_parked.load(Ordering::SeqCst) {
             self.unpark();
         }
@@ -86,7 +89,7 @@ impl Ticker {
 
 impl Drop for TickerGuard {
     fn drop(&mut self) {
-        self.ticker.shared.guards.fetch_sub(1, Ordering::SeqCst);
+        self.ticker.shared.guard_count.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -95,7 +98,7 @@ impl Drop for Ticker {
         self.shared.is_stopped.store(true, Ordering::SeqCst);
         self.unpark();
         if let Some(thread) = self.thread.take() {
-            // The thread does not panic, and a panic would need no handling.
+            // The result is ignored, because a panic of the thread would need no handling here.
             let _ = thread.join();
         }
     }
@@ -105,7 +108,7 @@ impl TickerState {
     fn tick_until_stopped(&self) {
         let mut idle_ticks = 0;
         while !self.is_stopped.load(Ordering::SeqCst) {
-            if self.guards.load(Ordering::SeqCst) > 0 {
+            if self.guard_count.load(Ordering::SeqCst) > 0 {
                 idle_ticks = 0;
             } else if idle_ticks < LINGER_TICKS {
                 idle_ticks += 1;
@@ -122,11 +125,12 @@ impl TickerState {
         }
     }
 
-    /// Parks until a guest runs or the ticker is dropped. The flag is set before the counter is read, so that no start is
-    /// missed.
+    /// Parks until a guest runs or the ticker is dropped. `is_parked` is set before `guard_count` is read, whereas
+    /// [`Ticker::keep_running`] increments `guard_count` before it reads `is_parked`. So the start of a guest always wakes the
+    /// thread.
     fn park_while_idle(&self) {
         self.is_parked.store(true, Ordering::SeqCst);
-        while self.guards.load(Ordering::SeqCst) == 0 && !self.is_stopped.load(Ordering::SeqCst) {
+        while self.guard_count.load(Ordering::SeqCst) == 0 && !self.is_stopped.load(Ordering::SeqCst) {
             thread::park();
         }
         self.is_parked.store(false, Ordering::SeqCst);

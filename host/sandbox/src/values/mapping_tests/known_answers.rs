@@ -7,7 +7,7 @@ fn decode_error(ty: &WitType, value: Value) -> String {
     decode_value(ty, value.clone()).expect_err(&value.to_string())
 }
 
-/// Parses JSON text in the same way as the arguments of a model.
+/// Parses JSON text, so that a test can contain numbers as a model writes them.
 fn parse(json: &str) -> Value {
     serde_json::from_str(json).unwrap()
 }
@@ -76,7 +76,7 @@ fn integers_of_64_bits_decode_from_numbers_and_text() {
         assert_eq!(
             encode_value(&WitType::S64, &value),
             json!(number),
-            "beyond 2^53 it is encoded as text"
+            "an integer beyond 2^53 is encoded as text"
         );
     }
     assert_eq!(
@@ -159,8 +159,11 @@ fn char_is_one_scalar_value() {
         serde_json::from_str::<Value>(r#""\ud800""#).is_err(),
         "half a surrogate pair is not valid JSON"
     );
-    let odd = "a\0b\u{202e}\u{feff}".to_owned();
-    assert_eq!(decode_value(&WitType::String, json!(odd)), Ok(Val::String(odd)));
+    let unusual_text = "a\0b\u{202e}\u{feff}".to_owned();
+    assert_eq!(
+        decode_value(&WitType::String, json!(unusual_text)),
+        Ok(Val::String(unusual_text))
+    );
 }
 
 #[test]
@@ -300,10 +303,12 @@ fn record_with_missing_or_unknown_property_is_refused() {
         decode_error(&ty, json!({})),
         "/value: the property `full_name` is missing"
     );
-    for extra in ["Full_Name", "__proto__", "a/b~c", "constructor", ""] {
-        let error = decode_error(&ty, json!({"full_name": "Ann", extra: 1}));
-        let hint = "known are `full_name`, `nick_name`";
-        assert_eq!(error, format!("/value: there is no property `{extra}`; {hint}"));
+    for unknown_name in ["Full_Name", "__proto__", "a/b~c", "constructor", ""] {
+        let error = decode_error(&ty, json!({"full_name": "Ann", unknown_name: 1}));
+        assert_eq!(
+            error,
+            format!("/value: there is no property `{unknown_name}`; known are `full_name`, `nick_name`")
+        );
     }
     assert_eq!(
         decode_error(&ty, json!([])),
@@ -371,11 +376,11 @@ fn result_inside_a_value_is_tagged() {
 // attack: E1
 #[test]
 fn error_message_has_a_length_limit() {
-    let long = "x".repeat(1 << 20);
+    let long_text = "x".repeat(1 << 20);
     for (ty, bad) in [
-        (WitType::Bool, json!(long)),
-        (WitType::Enum(labels(&["red"])), json!(long)),
-        (WitType::Record(vec![]), json!({long.as_str(): 1})),
+        (WitType::Bool, json!(long_text)),
+        (WitType::Enum(labels(&["red"])), json!(long_text)),
+        (WitType::Record(vec![]), json!({long_text.as_str(): 1})),
         (
             WitType::Enum((0..9_000).map(|index| Label::new(&format!("n{index}"))).collect()),
             json!("x"),

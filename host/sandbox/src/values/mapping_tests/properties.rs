@@ -1,4 +1,4 @@
-//! Properties of the mapping for all types and values.
+//! Properties of the mapping that are tested with generated types and values.
 
 use super::*;
 
@@ -108,8 +108,8 @@ fn values(ty: &WitType) -> BoxedStrategy<Val> {
             .boxed(),
         WitType::Record(fields) => {
             let names: Vec<_> = fields.iter().map(|field| field.label.wit.clone()).collect();
-            let parts: Vec<_> = fields.iter().map(|field| values(&field.ty)).collect();
-            parts
+            let field_values: Vec<_> = fields.iter().map(|field| values(&field.ty)).collect();
+            field_values
                 .prop_map(move |values| Val::Record(names.iter().cloned().zip(values).collect()))
                 .boxed()
         }
@@ -146,7 +146,7 @@ fn payload(ty: Option<&WitType>) -> BoxedStrategy<Option<Box<Val>>> {
     }
 }
 
-/// Generates any value or, in a quarter of the cases, one of `edges`.
+/// Generates any value, or one of `edges` with a probability of a quarter.
 fn any_or_edge<T: std::fmt::Debug + Copy + 'static>(
     any: impl Strategy<Value = T> + 'static,
     edges: &[T],
@@ -239,11 +239,11 @@ fn inputs(ty: &WitType) -> BoxedStrategy<Value> {
             .boxed()
         }
         WitType::Result { ok, err } => {
-            let side = |name: &'static str, ty: &Option<Box<WitType>>| {
+            let result_case = |name: &'static str, ty: &Option<Box<WitType>>| {
                 let payload = ty.as_deref().map_or_else(|| Just(Value::Null).boxed(), inputs);
                 payload.prop_map(move |payload| json!({name: payload}))
             };
-            prop_oneof![side("ok", ok), side("err", err)].boxed()
+            prop_oneof![result_case("ok", ok), result_case("err", err)].boxed()
         }
         WitType::Own(_) | WitType::Borrow(_) | WitType::Stream(_) | WitType::Future(_) => {
             unreachable!("`types` generates no handles, streams or futures")
@@ -257,11 +257,11 @@ fn object(fields: &[Field]) -> BoxedStrategy<Value> {
         .iter()
         .map(|Field { label, ty }| {
             let name = label.json.clone();
-            let present = inputs(ty).prop_map(move |value| Some((name.clone(), value)));
+            let entry = inputs(ty).prop_map(move |value| Some((name.clone(), value)));
             if matches!(ty, WitType::Option(_)) {
-                prop_oneof![present, Just(None)].boxed()
+                prop_oneof![entry, Just(None)].boxed()
             } else {
-                present.boxed()
+                entry.boxed()
             }
         })
         .collect();
@@ -353,8 +353,8 @@ proptest! {
             Ok(_) => {}
             Err(error) => {
                 prop_assert!(error.starts_with("/value"), "{error}");
-                // A schema cannot express that a number beyond 2^53 must not have a fraction or an exponent, nor the range of
-                // decimal text.
+                // A schema cannot express two rules of the decoder: a number beyond 2^53 must not have a fraction or an
+                // exponent, and an integer in decimal text must be in the range of its type.
                 let is_beyond_schema = error.contains("without fraction or exponent") || error.contains("as decimal text");
                 prop_assert!(!is_valid || is_beyond_schema, "{value} is valid and was refused: {error}");
             }

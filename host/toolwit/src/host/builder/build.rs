@@ -18,7 +18,7 @@ use toolwit_registry::{DynamicDiscovery, LiveRegistry, MissingPath};
 use toolwit_sandbox::{Runtime, Scope};
 
 impl ToolwitBuilder {
-    /// Opens the metadata database, if it is configured.
+    /// Opens the configured metadata database. The host uses it as the store of package metadata and of key-value data.
     #[cfg(feature = "sqlite")]
     async fn open_store_file(mut self) -> Result<Self, Error> {
         let Some(file) = self.store_file.take() else {
@@ -41,8 +41,8 @@ impl ToolwitBuilder {
     /// [`ErrorKind::Io`](toolwit_core::ErrorKind::Io) if a directory or a file of tool groups cannot be read,
     /// [`ErrorKind::Configuration`](toolwit_core::ErrorKind::Configuration) for limits that must not be zero, for
     /// grants that cannot be read or are invalid, for secrets of the application, a store or certificates that cannot
-    /// be used, for tool groups that are invalid, and for interceptors that are not installed; the error of an
-    /// interceptor that is broken; and the errors of [`Toolwit::discover_dynamic_tools`].
+    /// be used, for invalid tool groups, and for interceptors that are not installed; the error of a broken interceptor;
+    /// and the errors of [`Toolwit::discover_dynamic_tools`].
     pub async fn build(self) -> Result<Toolwit, Error> {
         #[cfg(feature = "sqlite")]
         let builder = self.open_store_file().await?;
@@ -51,9 +51,9 @@ impl ToolwitBuilder {
         builder.build_with_store().await
     }
 
-    /// Builds the host from a builder whose store file is open.
+    /// Builds the host after [`Self::build`] has opened the metadata database.
     async fn build_with_store(mut self) -> Result<Toolwit, Error> {
-        self.runtime.plugin_paths.extend(self.paths.iter().cloned());
+        self.runtime.plugin_paths.extend(self.plugin_paths.iter().cloned());
         let long_running = self.runtime.long_running.clone();
         let runtime = Runtime::new(self.runtime)?;
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
@@ -62,7 +62,8 @@ impl ToolwitBuilder {
         } else {
             MissingPath::Error
         };
-        let registry = LiveRegistry::open(&runtime, &self.paths, missing_path, store, self.embedding_model).await?;
+        let registry =
+            LiveRegistry::open(&runtime, &self.plugin_paths, missing_path, store, self.embedding_model).await?;
         let plugins = PluginSource::new(registry.clone(), Scope::new(), Arc::new(|_: &str| true));
         let mut groups = self.tool_groups.with_source(plugins);
         for path in &self.groups_files {
@@ -85,9 +86,10 @@ impl ToolwitBuilder {
             &self.plugin_interceptors,
             &registry.current(),
         )?;
-        // With shared sources, this check is skipped: their tools are not known before the first turn.
+        // The tools of shared sources are not known before the first turn. With such sources, a name that looks missing may
+        // be that of their tool, so the check is skipped.
         if self.shared_sources.is_empty() {
-            warn_about_missing_tools(&self.plugin_interceptors, &registry.current(), &self.tools);
+            warn_about_missing_tools(&self.plugin_interceptors, &registry.current(), &self.native_tools);
         }
         let watch = self.watch.map(|mut options| {
             if self.dynamic_discovery == DynamicDiscovery::Never {
@@ -100,7 +102,7 @@ impl ToolwitBuilder {
             registry,
             exposure: self.exposure,
             tools_visible_max: self.tools_visible_max.unwrap_or(TOOLS_VISIBLE_MAX),
-            tools: self.tools.into(),
+            native_tools: self.native_tools.into(),
             interceptors,
             sources: self.shared_sources.into(),
             groups,

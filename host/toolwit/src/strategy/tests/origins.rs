@@ -1,4 +1,4 @@
-//! Search in tools of every origin: native, facades, servers and plugins.
+//! Searches of tools of every origin: native tools, facades, servers and plugins.
 
 use super::*;
 
@@ -21,13 +21,13 @@ impl ToolSource for Server {
     }
 }
 
-/// A source that never answers.
-struct SleepingServer;
+/// A source of tools that never returns them.
+struct UnresponsiveServer;
 
 #[async_trait]
-impl ToolSource for SleepingServer {
+impl ToolSource for UnresponsiveServer {
     fn name(&self) -> &str {
-        "sleeping"
+        "unresponsive"
     }
 
     async fn tools(&self, _context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
@@ -35,8 +35,8 @@ impl ToolSource for SleepingServer {
     }
 }
 
-/// Returns a facade with one tool.
-fn garden(description: &str) -> Arc<dyn Tool> {
+/// Returns a facade with the tool `water_roses`.
+fn garden_facade(description: &str) -> Arc<dyn Tool> {
     let facade =
         Facade::builder("garden", description).tools([native_tool("water_roses", "Waters the roses in the garden")]);
     Arc::new(facade.build().unwrap())
@@ -54,7 +54,7 @@ async fn search_covers_native_tools_facades_and_servers() {
     let search = search
         .with_tools([
             native_tool("convert_currency", "Converts an amount of money"),
-            garden("Everything about plants."),
+            garden_facade("Everything about plants."),
         ])
         .with_source(server);
     let (builder, recorder) = recording_builder([
@@ -84,14 +84,14 @@ async fn search_covers_native_tools_facades_and_servers() {
     );
     assert!(
         last_message(2).contains("water_roses"),
-        "the facade and what it leads to: {}",
+        "the result lists the facade with its inner tool: {}",
         last_message(2)
     );
     assert_eq!(last_message(4), "water_roses ran");
     assert_eq!(last_message(6), "book_flight ran");
     assert!(
         last_message(7).contains("remember_note"),
-        "a tool that is there already: {}",
+        "the search finds a tool that the conversation already has: {}",
         last_message(7)
     );
     assert_eq!(requests[7].names, requests[6].names);
@@ -124,10 +124,10 @@ async fn repeated_search_does_not_run_again() {
     assert_eq!(
         requests[0].names,
         ["search_tools", "book_flight"],
-        "found before the turn"
+        "the automatic search found it before the first inference"
     );
     for index in [1, 2] {
-        // Request 1 follows the first search of the model. The automatic search had found the same tool before.
+        // Request 1 contains the result of the model's first search. The automatic search had found the same tool before.
         assert!(
             last_message(index).contains("an earlier search found these tools"),
             "{}",
@@ -143,7 +143,7 @@ async fn repeated_search_does_not_run_again() {
     let queries = server.queries.load(Ordering::Relaxed);
     assert_eq!(
         queries, 3,
-        "for the message, the first need and the email, not for the repetition"
+        "the message, the first need and the email query the source, the repetition does not"
     );
 }
 
@@ -157,7 +157,7 @@ async fn source_that_does_not_answer_delays_a_search_by_five_seconds() {
     }
     // The clock is paused after compiling, because a paused clock does not wait for the threads that compile.
     tokio::time::pause();
-    let search = ToolSearch::new(registry, Scope::new()).with_source(SleepingServer);
+    let search = ToolSearch::new(registry, Scope::new()).with_source(UnresponsiveServer);
     let (builder, recorder) = recording_builder([answer("done")]);
     let started = tokio::time::Instant::now();
     builder
@@ -176,7 +176,7 @@ async fn source_that_does_not_answer_delays_a_search_by_five_seconds() {
     assert_eq!(
         requests[0].names,
         ["search_tools", "get_forecast"],
-        "the other tools are found"
+        "the search finds the tools of the registry"
     );
 }
 
@@ -196,28 +196,28 @@ async fn a_found_tool_never_takes_the_name_of_a_static_one() {
     assert_eq!(requests[1].messages.last().unwrap().content(), "mine");
 }
 
-/// An embedding model for which some words mean the same.
-struct Synonyms;
+/// An embedding model that maps two synonyms to the same vector.
+struct SynonymModel;
 
-impl EmbeddingModel for Synonyms {
+impl EmbeddingModel for SynonymModel {
     fn embed(&self, text: &str) -> Option<Vec<f32>> {
-        let groups = [
+        let synonyms = [
             ["roses", "plants"],
             ["flight", "travel"],
             ["money", "euros"],
             ["note", "reminder"],
         ];
-        let has_word = |group: [&str; 2]| f32::from(u8::from(group.iter().any(|word| text.contains(word))));
-        let vector = groups.map(has_word).to_vec();
+        let has_word = |pair: [&str; 2]| f32::from(u8::from(pair.iter().any(|word| text.contains(word))));
+        let vector = synonyms.map(has_word).to_vec();
         vector.contains(&1.0).then_some(vector)
     }
 }
 
 #[tokio::test]
-async fn tools_of_every_origin_are_found_by_their_meaning() {
+async fn an_embedding_model_finds_tools_of_every_origin_by_their_meaning() {
     for has_model in [true, false] {
         let directory = tempfile::tempdir().unwrap();
-        let model = has_model.then(|| Arc::new(Synonyms) as Arc<dyn EmbeddingModel>);
+        let model = has_model.then(|| Arc::new(SynonymModel) as Arc<dyn EmbeddingModel>);
         let paths = [directory.path().to_owned()];
         let runtime = Runtime::new(RuntimeOptions::default()).unwrap();
         let registry = LiveRegistry::open(
@@ -234,7 +234,7 @@ async fn tools_of_every_origin_are_found_by_their_meaning() {
         let search = ToolSearch::new(registry.await.unwrap(), Scope::new())
             .with_tools([
                 native_tool("convert_currency", "Converts an amount of money"),
-                garden("Waters and cuts."),
+                garden_facade("Waters and cuts."),
             ])
             .with_source(server);
         let needs = [

@@ -1,4 +1,4 @@
-//! Tools of servers that a search found, in a conversation that another process continues.
+//! Tools that a search found on a server, in a conversation that another process resumes.
 
 use super::origins::Server;
 use super::*;
@@ -6,9 +6,9 @@ use crate::strategy::ToolSources;
 use toolwit_agent::injection::InjectionStrategy;
 use toolwit_agent::{Journal, MemoryJournalStore};
 
-/// Runs a conversation that finds and calls a tool of a server. Then resumes the conversation and calls the tool
-/// without a search. Returns the result of the second call.
-async fn result_after_resume<S: InjectionStrategy + 'static>(strategy: impl AsyncFn(Server) -> S) -> String {
+/// Runs a conversation that finds and calls a tool of a server. Then resumes the conversation with a new strategy, and
+/// calls the tool without another search. Returns the result of the second call.
+async fn call_result_after_resume<S: InjectionStrategy + 'static>(strategy: impl AsyncFn(Server) -> S) -> String {
     let server = || Server {
         tools: vec![native_tool("book_flight", "Books a flight to a city")],
         ..Server::default()
@@ -37,11 +37,11 @@ async fn result_after_resume<S: InjectionStrategy + 'static>(strategy: impl Asyn
 async fn a_tool_of_a_server_works_after_a_resume() {
     let directory = tempfile::tempdir().unwrap();
     let search = async |server: Server| tool_search(directory.path()).await.with_source(server);
-    assert_eq!(result_after_resume(search).await, "book_flight ran");
+    assert_eq!(call_result_after_resume(search).await, "book_flight ran");
     let fallback_search = async |server: Server| {
         let search = tool_search(directory.path()).await.with_source(server.clone());
         let source: Arc<dyn ToolSource> = Arc::new(server);
         ToolSources::new([source]).or_search(0, search)
     };
-    assert_eq!(result_after_resume(fallback_search).await, "book_flight ran");
+    assert_eq!(call_result_after_resume(fallback_search).await, "book_flight ran");
 }

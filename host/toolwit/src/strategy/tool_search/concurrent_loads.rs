@@ -26,7 +26,7 @@ mod tests {
     // accept: 112
     #[tokio::test(start_paused = true)]
     async fn tools_load_in_parallel_and_one_that_fails_is_skipped() {
-        // Each load waits until all three run. Loads that run one after the other would wait for ever.
+        // Each load waits until all three run. If the loads ran one after the other, the first would wait forever.
         let barrier = Barrier::new(3);
         let loads = ["first", "broken", "last"].map(|tool| {
             let barrier = &barrier;

@@ -5,11 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use super::FoundTool;
 use toolwit_registry::Query;
 
-/// The results of the earlier searches of a conversation, and the ids of all tools that they found.
+/// The results of the earlier searches of a conversation, and the ids of the found tools.
 #[derive(Default)]
 pub(super) struct EarlierSearches {
     /// The results by the words of their query.
     results: HashMap<String, Vec<FoundTool>>,
+    /// The ids of all tools that a search found, even if the results were removed.
     found_ids: BTreeSet<String>,
 }
 
@@ -19,17 +20,17 @@ impl EarlierSearches {
         self.results.get(&query.words()).cloned()
     }
 
-    /// Stores the result of a search. A search without a result is not stored, because the same words may find tools
-    /// with another cutoff.
-    pub(super) fn remember(&mut self, query: &Query, found: Vec<FoundTool>) {
+    /// Stores the result of a search. An empty result is not stored, because a search for the same words with another
+    /// cutoff may find tools.
+    pub(super) fn store(&mut self, query: &Query, found: Vec<FoundTool>) {
         if !found.is_empty() {
-            self.add_found(found.iter().map(|tool| tool.hit.id.as_str()));
+            self.add_found_ids(found.iter().map(|tool| tool.hit.id.as_str()));
             self.results.insert(query.words(), found);
         }
     }
 
-    /// Adds the ids of found tools.
-    pub(super) fn add_found<'i>(&mut self, ids: impl Iterator<Item = &'i str>) {
+    /// Stores the ids of found tools.
+    pub(super) fn add_found_ids<'i>(&mut self, ids: impl Iterator<Item = &'i str>) {
         self.found_ids.extend(ids.map(str::to_owned));
     }
 
@@ -38,8 +39,8 @@ impl EarlierSearches {
         tools.iter().all(|tool| self.found_ids.contains(&tool.hit.id))
     }
 
-    /// Forgets the results, because the tools changed. The same search runs again.
-    pub(super) fn forget_results(&mut self) {
+    /// Removes the stored results, so that a repeated search runs again. Called when the tools have changed.
+    pub(super) fn clear_results(&mut self) {
         self.results.clear();
     }
 }

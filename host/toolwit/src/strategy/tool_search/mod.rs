@@ -1,8 +1,8 @@
 //! A strategy that searches for tools: before each turn for the user's message, and when the model calls
 //! `search_tools`.
 //!
-//! [`SharedSearch`] searches the packages of the registry, the tools of further sources, and the tools that the
-//! conversation has already, as one index. The plugins of hits are compiled before their tools are added.
+//! A search covers the packages of the registry, the tools of further sources, and the tools that the conversation already
+//! has. [`SharedSearch`] ranks all of them together. It compiles the plugins of found tools before the tools are added.
 
 mod concurrent_loads;
 mod earlier_searches;
@@ -21,7 +21,7 @@ use self::search_tools::SearchTools;
 pub use self::search_tools::search_tools_definition;
 use self::tool_index::{SourceIndex, ToolIndex};
 use super::TOOL_GUIDANCE;
-use super::follower::Follower;
+use super::registry_view::RegistryView;
 use toolwit_agent::ToolSource;
 use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, TurnContext};
 use toolwit_core::limits::SEARCH_WALL_MAX;
@@ -29,35 +29,38 @@ use toolwit_core::{Tool, ToolContext, ToolDefinition, ToolId, ToolSet};
 use toolwit_registry::{CatalogUnion, Cutoff, EmbeddingModel, HITS_DEFAULT, Hit, LiveRegistry, Query};
 use toolwit_sandbox::Scope;
 
-/// Maximum number of earlier messages of the user that are the context of a search.
-const RECENT_MAX: usize = 3;
+/// Maximum number of earlier user messages that an automatic search uses as context.
+const RECENT_MESSAGES_MAX: usize = 3;
 
-/// Number of tools that a search ranks for each requested hit, so that further tools replace those that cannot be
+/// Number of tools that a search ranks for each hit that it returns. The further tools replace those that cannot be
 /// loaded.
-const RANKED_FACTOR: usize = 4;
+const RANKED_PER_HIT: usize = 4;
 
 /// Searches a registry and further sources, and adds the found tools to the conversation: automatically for each
 /// message of the user, and with the tool `search_tools` for the model.
 ///
-/// The search also covers the tools that the conversation has already, the inner tools of facades and the methods of
-/// entities, so that the model learns which of its tools leads to an inner tool or a method. An instance belongs to one
-/// conversation; clones share the results of earlier searches.
+/// The search also covers the tools that the conversation already has, the inner tools of facades and the methods of
+/// entities. For an inner tool or a method, the model learns which of its tools leads there. A `ToolSearch` belongs to one
+/// conversation. Clones share everything, such as the results of earlier searches.
 #[derive(Clone)]
 pub struct ToolSearch {
     shared: Arc<SharedSearch>,
 }
 
-/// The state of the searches of a conversation.
+/// The tools that a conversation can search, and its earlier searches. The clones of a [`ToolSearch`] and the tool
+/// `search_tools` share it.
 struct SharedSearch {
-    follower: Follower,
+    registry_view: RegistryView,
     sources: Mutex<Vec<Arc<SourceIndex>>>,
     /// The tools of the conversation that come neither from the registry nor from a source.
     conversation_index: Mutex<Arc<ToolIndex>>,
-    /// The ids of the tools that the conversation excludes.
-    excluded: Mutex<Arc<HashSet<String>>>,
+    /// The ids of the tools that the application has removed from the conversation. A search does not find them.
+    excluded_ids: Mutex<Arc<HashSet<String>>>,
     earlier_searches: Mutex<EarlierSearches>,
-    /// The ids of tools that a resumed conversation had in an earlier process, and that no source has returned yet.
-    unrestored: Mutex<BTreeSet<ToolId>>,
+    /// The ids of tools that a resumed conversation had in an earlier process, and that no source has returned yet. Until
+    /// then, the conversation has an unavailable tool with the same id.
+    unrestored_ids: Mutex<BTreeSet<ToolId>>,
+    /// The definition of `search_tools`.
     definition: ToolDefinition,
 }
 
@@ -66,7 +69,7 @@ struct SharedSearch {
 struct FoundTool {
     hit: Hit,
     description: String,
-    /// The description of the inner tool or method that was found, if the tool leads to it.
+    /// The description of the found inner tool or method, if `hit` is only the tool that leads to it.
     inner_description: Option<String>,
 }
 
@@ -86,12 +89,12 @@ impl ToolSearch {
         may_use: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
         let shared = SharedSearch {
-            follower: Follower::new(registry.into(), scope, may_use),
+            registry_view: RegistryView::new(registry.into(), scope, may_use),
             sources: Mutex::default(),
             conversation_index: Mutex::default(),
-            excluded: Mutex::default(),
+            excluded_ids: Mutex::default(),
             earlier_searches: Mutex::default(),
-            unrestored: Mutex::default(),
+            unrestored_ids: Mutex::default(),
             definition: search_tools::definition(),
         };
         Self {
@@ -99,22 +102,22 @@ impl ToolSearch {
         }
     }
 
-    /// Searches these tools too: native tools and facades that the model does not see before they are found.
+    /// Searches these native tools and facades too. The model sees such a tool only after a search has found it.
     #[must_use]
     pub fn with_tools(self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let model = self.shared.embedding_model();
-        self.with_index(SourceIndex::fixed(tools.into_iter().collect(), model))
+        self.with_source_index(SourceIndex::fixed(tools.into_iter().collect(), model))
     }
 
-    /// Searches the tools of a source too, such as a server. The source is queried at each search, with the caller's
-    /// context, and can return other tools each time.
+    /// Searches the tools of a source too, such as a server. Each search queries the source with the caller's context. The
+    /// source can return other tools each time.
     #[must_use]
     pub fn with_source(self, source: impl ToolSource + 'static) -> Self {
         let model = self.shared.embedding_model();
-        self.with_index(SourceIndex::new(Arc::new(source), model))
+        self.with_source_index(SourceIndex::new(Arc::new(source), model))
     }
 
-    fn with_index(self, source: SourceIndex) -> Self {
+    fn with_source_index(self, source: SourceIndex) -> Self {
         lock(&self.shared.sources).push(Arc::new(source));
         self
     }
@@ -127,39 +130,39 @@ impl ToolSearch {
 }
 
 impl SharedSearch {
-    /// Returns the tools that fit a query and can be called, best first. Tools that cannot be loaded are skipped.
+    /// Returns the tools that fit a query, best first. Tools that cannot be loaded are skipped.
     async fn find(&self, query: Query, context: &ToolContext) -> Vec<FoundTool> {
         let ranked = self
-            .rank(query.with_hits_max(HITS_DEFAULT * RANKED_FACTOR), context)
+            .rank(query.with_hits_max(HITS_DEFAULT * RANKED_PER_HIT), context)
             .await;
         let mut found = Vec::new();
         let mut ranked = ranked.into_iter();
         while found.len() < HITS_DEFAULT {
-            let next: Vec<_> = ranked.by_ref().take(HITS_DEFAULT - found.len()).collect();
-            if next.is_empty() {
+            let candidates: Vec<_> = ranked.by_ref().take(HITS_DEFAULT - found.len()).collect();
+            if candidates.is_empty() {
                 break;
             }
-            found.extend(self.load(next).await);
+            found.extend(self.load(candidates).await);
         }
         found
     }
 
-    /// Ranks the tools of the registry, the sources and the conversation as one index.
+    /// Ranks the tools of the registry, the sources and the conversation together, as if they were in one index.
     async fn rank(&self, query: Query, context: &ToolContext) -> Vec<FoundTool> {
         let sources = lock(&self.sources).clone();
         let indexes = join_all(sources.iter().map(|source| source.index(context, SEARCH_WALL_MAX))).await;
-        let registry = self.follower.registry();
+        let registry = self.registry_view.snapshot();
         let conversation_index = lock(&self.conversation_index).clone();
-        let excluded = lock(&self.excluded).clone();
+        let excluded_ids = lock(&self.excluded_ids).clone();
         let catalogs = indexes.iter().chain([&conversation_index]).map(|index| &index.catalog);
-        let is_excluded = |id: &str| excluded.contains(tool_index::without_path(id));
+        let is_excluded = |id: &str| excluded_ids.contains(tool_index::without_path(id));
         let may_use =
-            |id: &str| (conversation_index.tool(id).is_some() || self.follower.may_use(id)) && !is_excluded(id);
+            |id: &str| (conversation_index.tool(id).is_some() || self.registry_view.may_use(id)) && !is_excluded(id);
         let hits = CatalogUnion::new(catalogs.chain([registry.catalog()])).search(&query, may_use);
         let indexes: Vec<_> = indexes.iter().chain([&conversation_index]).collect();
         let describe = |id: &str| {
-            let indexed = indexes.iter().find_map(|index| index.description(id));
-            indexed.or_else(|| Some(&registry.definition(id).or_else(|| registry.method(id))?.description))
+            let description = indexes.iter().find_map(|index| index.description(id));
+            description.or_else(|| Some(&registry.definition(id).or_else(|| registry.method(id))?.description))
         };
         let to_found_tool = |hit: Hit| FoundTool {
             description: describe(&hit.id).cloned().unwrap_or_default(),
@@ -169,15 +172,16 @@ impl SharedSearch {
         hits.into_iter().map(to_found_tool).collect()
     }
 
-    /// Returns the model of the search by meaning, which is that of the registry.
+    /// Returns the embedding model of the registry, which the other indexes use too.
     fn embedding_model(&self) -> Option<Arc<dyn EmbeddingModel>> {
-        self.follower.registry().catalog().embedding_model().cloned()
+        self.registry_view.snapshot().catalog().embedding_model().cloned()
     }
 
-    /// Compiles the plugins of tools concurrently, and omits the tools that cannot be loaded.
+    /// Compiles the plugins of tools concurrently. Omits the tools whose plugins cannot be compiled.
     async fn load(&self, tools: Vec<FoundTool>) -> Vec<FoundTool> {
-        let registry = self.follower.registry();
+        let registry = self.registry_view.snapshot();
         let loads = tools.into_iter().map(|tool| {
+            // `None` if the tool is native or comes from a source.
             let plugin = registry.definition(&tool.hit.id).and(registry.plugin_of(&tool.hit.id));
             async move {
                 if let Some(plugin) = plugin {
@@ -191,22 +195,21 @@ impl SharedSearch {
         load_all(loads).await
     }
 
-    /// Follows the tools of the conversation: indexes the tools that are neither in the registry nor in a source, and
-    /// leaves the tools that the conversation excludes out of the results.
-    fn follow(&self, tools: &ToolSet) {
-        let excluded: HashSet<_> = tools.excluded().map(ToString::to_string).collect();
-        let mut current = lock(&self.excluded);
-        if **current != excluded {
-            *current = Arc::new(excluded);
-            lock(&self.earlier_searches).forget_results();
+    /// Updates the search to the tools that the conversation has and excludes now.
+    fn update_conversation_tools(&self, tools: &ToolSet) {
+        let current_ids: HashSet<_> = tools.excluded().map(ToString::to_string).collect();
+        let mut excluded_ids = lock(&self.excluded_ids);
+        if **excluded_ids != current_ids {
+            *excluded_ids = Arc::new(current_ids);
+            lock(&self.earlier_searches).clear_results();
         }
-        drop(current);
+        drop(excluded_ids);
         self.index_conversation_tools(tools);
     }
 
     /// Indexes the tools of the conversation that are neither in the registry nor in a source.
     fn index_conversation_tools(&self, tools: &ToolSet) {
-        let registry = self.follower.registry();
+        let registry = self.registry_view.snapshot();
         let sources = lock(&self.sources).clone();
         let is_conversation_tool = |id: &ToolId| {
             !id.is_host()
@@ -221,7 +224,7 @@ impl SharedSearch {
         let mut index = lock(&self.conversation_index);
         if !index.has_same_tools(&conversation_tools) {
             *index = Arc::new(ToolIndex::of(conversation_tools, registry.catalog().embedding_model()));
-            lock(&self.earlier_searches).forget_results();
+            lock(&self.earlier_searches).clear_results();
         }
     }
 
@@ -230,22 +233,23 @@ impl SharedSearch {
         let find_in_sources = || {
             let sources = lock(&self.sources);
             let mut tools = sources.iter().filter_map(|source| source.tool(id));
-            tools.next().filter(|_| self.follower.may_use(id))
+            tools.next().filter(|_| self.registry_view.may_use(id))
         };
-        self.follower.tool(id).or_else(find_in_sources)
+        self.registry_view.tool(id).or_else(find_in_sources)
     }
 
-    /// Returns the injection for found tools: it adds those that the conversation does not have, and declares the
-    /// others again.
+    /// Returns the injection for found tools. It adds the tools that the conversation does not have. The loop declares the
+    /// others again if they are hidden.
     fn injection<'i>(&self, ids: impl Iterator<Item = &'i str>, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
         for id in ids.map(ToolId::from_text) {
-            if tools.by_id(&id).is_some() && !lock(&self.unrestored).contains(&id) {
+            let is_unrestored = lock(&self.unrestored_ids).contains(&id);
+            if tools.by_id(&id).is_some() && !is_unrestored {
                 injection.listed.push(id);
             } else {
                 let tool = self.tool(id.as_str()).filter(|tool| !tools.is_excluded(tool));
                 if tool.is_some() {
-                    lock(&self.unrestored).remove(&id);
+                    lock(&self.unrestored_ids).remove(&id);
                 }
                 injection.add.extend(tool);
             }
@@ -253,11 +257,11 @@ impl SharedSearch {
         injection
     }
 
-    /// Queries the sources for the tools that could not be restored. Returns the injection that adds the tools that a
-    /// source has.
-    async fn recover(&self, turn: &TurnContext<'_>) -> Injection {
-        let unrestored: Vec<_> = lock(&self.unrestored).iter().map(ToString::to_string).collect();
-        if unrestored.is_empty() {
+    /// Queries the sources for the tools that could not be restored. Returns the injection that adds the tools that the
+    /// sources have.
+    async fn restore_from_sources(&self, turn: &TurnContext<'_>) -> Injection {
+        let unrestored_ids: Vec<_> = lock(&self.unrestored_ids).iter().map(ToString::to_string).collect();
+        if unrestored_ids.is_empty() {
             return Injection::none();
         }
         let sources = lock(&self.sources).clone();
@@ -267,9 +271,12 @@ impl SharedSearch {
                 .map(|source| source.index(turn.context(), SEARCH_WALL_MAX)),
         )
         .await;
-        // A tool that the conversation no longer has stays removed.
+        // A tool that was removed after the resume is not added again.
         let is_present = |id: &&String| turn.tools().by_id(&ToolId::from_text(id)).is_some();
-        self.injection(unrestored.iter().filter(is_present).map(String::as_str), turn.tools())
+        self.injection(
+            unrestored_ids.iter().filter(is_present).map(String::as_str),
+            turn.tools(),
+        )
     }
 }
 
@@ -285,11 +292,11 @@ impl InjectionStrategy for ToolSearch {
 
     fn evaluate(&self, context: &InjectionContext<'_>) -> Injection {
         let call = context.call();
-        if call.result.is_error()
-            || !call
-                .decorator_chain()
-                .any(|tool| tool.definition().id == self.shared.definition.id)
-        {
+        // The called tool may be a decorator around `search_tools`.
+        let is_search = call
+            .decorator_chain()
+            .any(|tool| tool.definition().id == self.shared.definition.id);
+        if call.result.is_error() || !is_search {
             return Injection::none();
         }
         let value = call.value();
@@ -299,48 +306,48 @@ impl InjectionStrategy for ToolSearch {
             .flatten()
             .filter_map(|hit| hit["id"].as_str())
             .collect();
-        // If another process made the call before a resume, `earlier_searches` does not have these ids yet.
-        lock(&self.shared.earlier_searches).add_found(ids.iter().copied());
+        // A resume evaluates the calls of an earlier process again. `earlier_searches` does not have the ids of their hits.
+        lock(&self.shared.earlier_searches).add_found_ids(ids.iter().copied());
         self.shared.injection(ids.into_iter(), context.tools())
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
         let restored = self.shared.tool(tool.as_str());
         if restored.is_none() {
-            // A source may have the tool. The sources are contacted when the next turn begins.
-            lock(&self.shared.unrestored).insert(tool.clone());
+            // A source may have the tool. `restore_from_sources` contacts the sources when the next turn begins.
+            lock(&self.shared.unrestored_ids).insert(tool.clone());
         }
         restored
     }
 
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
         let shared = &self.shared;
-        let mut injection = match shared.follower.advance() {
-            Some((before, now)) => {
-                lock(&shared.earlier_searches).forget_results();
-                shared.follower.replacements(&before, &now, turn.tools())
+        let mut injection = match shared.registry_view.advance() {
+            Some((previous, current)) => {
+                lock(&shared.earlier_searches).clear_results();
+                shared.registry_view.replacements(&previous, &current, turn.tools())
             }
             None => Injection::none(),
         };
-        injection.merge(shared.recover(turn).await);
-        shared.follower.retain_components(turn.tools(), &injection).await;
-        shared.follow(turn.tools());
+        injection.merge(shared.restore_from_sources(turn).await);
+        shared.registry_view.retain_components(turn.tools(), &injection).await;
+        shared.update_conversation_tools(turn.tools());
         let mut messages = turn.user_messages();
         let Some(intent) = messages.next() else {
             return injection;
         };
-        let recent: Vec<_> = messages.take(RECENT_MAX).collect();
+        let earlier_messages: Vec<_> = messages.take(RECENT_MESSAGES_MAX).collect();
         let query = Query::new(intent)
-            .with_recent(recent.into_iter().rev())
+            .with_recent(earlier_messages.into_iter().rev())
             .with_cutoff(Cutoff::Confident);
         let found = shared.find(query.clone(), turn.context()).await;
         injection.merge(shared.injection(found.iter().map(|tool| tool.hit.id.as_str()), turn.tools()));
-        lock(&shared.earlier_searches).remember(&query, found);
+        lock(&shared.earlier_searches).store(&query, found);
         injection
     }
 }
 
-/// Locks a mutex, and ignores that a thread panicked while it was locked.
+/// Locks a mutex, even if a thread panicked while it held the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,10 +10,10 @@ use toolwit_agent::injection::{CallableTools, SEARCH_TOOLS};
 use toolwit_core::{Arguments, EffectClass, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 use toolwit_registry::Query;
 
-/// The names of the parameter for the capability: the declared one, and another that some models use.
+/// The accepted names of the parameter for the needed capability. `need` is declared; some models write `query` instead.
 const NEED_NAMES: [&str; 2] = ["need", "query"];
 
-/// The description of the tool in a conversation. The conversation gets the tools that a search finds.
+/// The description of `search_tools` in a conversation, to which the found tools are added.
 const DESCRIPTION: &str =
     "Finds tools for a capability that none of your tools has. What is found becomes one of your tools.";
 
@@ -22,7 +22,8 @@ pub(super) fn definition() -> ToolDefinition {
     search_tools_definition(DESCRIPTION)
 }
 
-/// Returns the definition of a tool `search_tools` with another description, for a list of tools that does not change.
+/// Returns the definition of `search_tools` with a description for the model. The description must explain how to call a
+/// found tool.
 #[must_use]
 pub fn search_tools_definition(description: &str) -> ToolDefinition {
     let schema = json!({
@@ -61,14 +62,14 @@ impl Tool for SearchTools {
     }
 
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
-        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        let Some(need) = NEED_NAMES.into_iter().find_map(text) else {
+        let text_argument = |name: &str| arguments.get(name).and_then(Value::as_str);
+        let Some(need) = NEED_NAMES.into_iter().find_map(text_argument) else {
             return Ok(ToolResult::error("`need` must describe the tool: `a tool that …`"));
         };
         if let Some(tools) = CallableTools::of(context) {
-            self.shared.follow(tools);
+            self.shared.update_conversation_tools(tools);
         }
-        let query = Query::new(need).with_task(text("task").unwrap_or_default());
+        let query = Query::new(need).with_task(text_argument("task").unwrap_or_default());
         let earlier_result = lock(&self.shared.earlier_searches).result(&query);
         let (found, was_found_before) = match earlier_result {
             Some(found) => (found, true),
@@ -76,7 +77,7 @@ impl Tool for SearchTools {
                 let found = self.shared.find(query.clone(), context).await;
                 let mut earlier_searches = lock(&self.shared.earlier_searches);
                 let was_found_before = earlier_searches.has_found(&found);
-                earlier_searches.remember(&query, found.clone());
+                earlier_searches.store(&query, found.clone());
                 (found, was_found_before)
             }
         };

@@ -10,26 +10,29 @@ use toolwit_core::limits::FACADE_DEPTH_MAX;
 use toolwit_core::{Tool, ToolContext, ToolId};
 use toolwit_registry::{Catalog, Document, EmbeddingModel};
 
-/// Separates the facades and the inner tool in the id of a document.
+/// Separates the ids of facades and of an inner tool in the id of a document: `native#garden>native#water_roses`.
 const PATH_SEPARATOR: char = '>';
 
-/// Returns the id of a document's tool, without the path of the facades around the tool.
+/// Returns the id of the tool that a document describes, without the ids of the facades around the tool.
 pub(super) fn without_path(id: &str) -> &str {
     id.rsplit(PATH_SEPARATOR).next().unwrap_or(id)
 }
 
-/// Tools with a search index. Inner tools of facades are indexed as tools behind the facade.
+/// Tools with a search index. The index also has the inner tools of facades; a search that finds one of them returns its
+/// facade.
 #[derive(Default)]
 pub(super) struct ToolIndex {
     pub(super) catalog: Catalog,
+    /// The tools that are not inside a facade, with their names.
     tools: Vec<(String, Arc<dyn Tool>)>,
+    /// The positions in `tools`, by the id of the tool.
     positions: HashMap<String, usize>,
     /// The descriptions of the inner tools of facades, by the id of their document.
     inner_descriptions: HashMap<String, String>,
 }
 
 impl ToolIndex {
-    /// Indexes tools under the given names. With an embedding model, the index also has the meaning of each tool.
+    /// Indexes tools under the given names. With an embedding model, the index also has an embedding of each tool.
     pub(super) fn of<N: Into<String>>(
         tools: impl IntoIterator<Item = (N, Arc<dyn Tool>)>,
         embedding_model: Option<&Arc<dyn EmbeddingModel>>,
@@ -47,7 +50,7 @@ impl ToolIndex {
             document.name = name.into();
             let id = definition.id.clone();
             let mut documents = vec![document.clone()];
-            index.add_inner(&id, &id, &tool, &mut documents);
+            index.add_inner_tools(&id, &id, &tool, &mut documents);
             index.catalog.put(id.as_str(), documents);
             index.positions.insert(id.to_string(), index.tools.len());
             index.tools.push((document.name, tool));
@@ -55,9 +58,15 @@ impl ToolIndex {
         index
     }
 
-    /// Adds documents for the inner tools of a facade, up to [`FACADE_DEPTH_MAX`] levels deep. A search that finds one
-    /// of them returns the outermost facade, which leads to it.
-    fn add_inner(&mut self, outermost: &ToolId, path: &ToolId, tool: &Arc<dyn Tool>, documents: &mut Vec<Document>) {
+    /// Adds documents for the inner tools if `tool` is a facade, up to [`FACADE_DEPTH_MAX`] levels deep. `path` is the id of
+    /// the facade's document. A search that finds an inner tool returns the outermost facade, which leads to it.
+    fn add_inner_tools(
+        &mut self,
+        outermost: &ToolId,
+        path: &ToolId,
+        tool: &Arc<dyn Tool>,
+        documents: &mut Vec<Document>,
+    ) {
         let is_too_deep = path.as_str().matches(PATH_SEPARATOR).count() >= FACADE_DEPTH_MAX;
         let facade = tool.facade().filter(|_| !is_too_deep);
         for inner in facade.into_iter().flat_map(|facade| facade.fixed_tools()) {
@@ -69,7 +78,7 @@ impl ToolIndex {
             self.inner_descriptions
                 .insert(document.id.clone(), definition.description.clone());
             documents.push(document);
-            self.add_inner(outermost, &id, inner, documents);
+            self.add_inner_tools(outermost, &id, inner, documents);
         }
     }
 
@@ -79,10 +88,10 @@ impl ToolIndex {
         Some(tool)
     }
 
-    /// Returns the description of a tool or of an inner tool.
+    /// Returns the description of a tool or of an inner tool, by the id of its document.
     pub(super) fn description(&self, id: &str) -> Option<&String> {
-        let outer = self.tool(id).map(|tool| &tool.definition().description);
-        outer.or_else(|| self.inner_descriptions.get(id))
+        let description = self.tool(id).map(|tool| &tool.definition().description);
+        description.or_else(|| self.inner_descriptions.get(id))
     }
 
     /// Returns whether the index has exactly these tools under these names.
@@ -93,7 +102,7 @@ impl ToolIndex {
     }
 }
 
-/// A source of tools with the index of the tools that it returned last.
+/// A source of tools, with an index of the tools that it returned last.
 pub(super) struct SourceIndex {
     source: Arc<dyn ToolSource>,
     index: Mutex<Arc<ToolIndex>>,
@@ -121,15 +130,15 @@ impl SourceIndex {
     }
 
     /// Queries the source and returns the index of its tools. If the source fails or takes longer than `wall_max`,
-    /// returns the index of its earlier tools.
+    /// returns the index of the tools that it returned last.
     pub(super) async fn index(&self, context: &ToolContext, wall_max: Duration) -> Arc<ToolIndex> {
         let name = self.source.name();
         match tokio::time::timeout(wall_max, self.source.tools(context)).await {
             Ok(Ok(tools)) => {
                 let tools: Vec<_> = with_preferred_names(&tools).collect();
                 let mut index = lock(&self.index);
-                let names: Vec<_> = tools.iter().map(|(name, tool)| (name.as_str(), tool.clone())).collect();
-                if !index.has_same_tools(&names) {
+                let named_tools: Vec<_> = tools.iter().map(|(name, tool)| (name.as_str(), tool.clone())).collect();
+                if !index.has_same_tools(&named_tools) {
                     *index = Arc::new(ToolIndex::of(tools, self.embedding_model.as_ref()));
                 }
             }

@@ -21,7 +21,7 @@ pub(super) struct ScenarioFile {
     pub(super) turn: Vec<Spanned<TurnEntry>>,
 }
 
-/// A turn of a scenario file.
+/// A turn of a scenario file. [`ScriptedModel::parse`](crate::model::ScriptedModel::parse) describes the keys.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TurnEntry {
@@ -155,7 +155,7 @@ impl TryFrom<CallEntry> for ScriptedCall {
         let arguments = match (entry.arguments, entry.arguments_text) {
             (Some(_), Some(_)) => return Err("a call must have `arguments` or `arguments_text`, not both".to_owned()),
             (Some(Json(value)), None) if !value.is_object() => {
-                return Err("`arguments` must be a table; other JSON is `arguments_text`".to_owned());
+                return Err("`arguments` must be a table; use `arguments_text` for other JSON".to_owned());
             }
             (Some(Json(value)), None) => CallArguments::Json(value),
             (None, Some(text)) => CallArguments::Verbatim(text),

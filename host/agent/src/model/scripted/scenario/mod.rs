@@ -19,9 +19,10 @@ const SUGGESTION: &str =
 impl ScriptedModel {
     /// Parses a scenario.
     ///
-    /// A turn has one of `answer`, `call` (optionally with `say`), `fail` and `silent`. The keys of `expect` are named
-    /// after the methods of [`Expectation`](super::Expectation) and [`TextMatch`](super::TextMatch). The exception is
-    /// `is_error`: `true` requires an error, and `false` a success. [`ScriptedTurn`] describes the references in texts.
+    /// A turn has one of `answer`, `call` (optionally with `say`), `fail` and `silent`. The keys of `expect` have the names
+    /// of the methods of [`Expectation`](super::Expectation) and [`TextMatch`](super::TextMatch). The exception is
+    /// `is_error`: `true` requires an error, and `false` requires a success. Texts can contain references such as
+    /// `{{prompt}}`, which [`ScriptedTurn`] describes.
     ///
     /// ```
     /// use toolwit_agent::model::ScriptedModel;
@@ -49,7 +50,7 @@ impl ScriptedModel {
     /// "#)?;
     /// assert_eq!(model.turns_left(), 3);
     ///
-    /// let hostile = ScriptedModel::parse(r#"
+    /// let failing = ScriptedModel::parse(r#"
     ///     [[turn]]
     ///     fail.unavailable = { status = 503, message = "overloaded" }    # or refused, malformed
     ///
@@ -60,16 +61,16 @@ impl ScriptedModel {
     ///     ]
     ///
     ///     [[turn]]
-    ///     silent = true                                                  # until cancelled
+    ///     silent = true                                                  # no response until the request is cancelled
     /// "#)?;
-    /// # assert_eq!(hostile.turns_left(), 3);
+    /// # assert_eq!(failing.turns_left(), 3);
     /// # Ok::<(), toolwit_agent::model::ModelError>(())
     /// ```
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] with line and column: for invalid TOML, an unknown key, a turn with several
-    /// actions or without an action, keys that exclude each other or require another key, a malformed reference, and an
-    /// expectation that can never fail or never hold. For a scenario without turns, the error has no line.
+    /// [`ModelError::Configuration`] with line and column for invalid TOML, an unknown key, a turn with several actions or
+    /// without an action, keys that exclude each other, a key that requires another key, a malformed reference, and an
+    /// expectation that can never fail or never hold. [`ModelError::Configuration`] without a line for a scenario without turns.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         parse("the scenario", text, None)
     }
@@ -77,21 +78,22 @@ impl ScriptedModel {
     /// Reads a scenario from a file. The file name without its extension is the default name of the script.
     ///
     /// # Errors
-    /// As [`ScriptedModel::parse`], and if the file cannot be read or is larger than 1 MiB.
+    /// As [`ScriptedModel::parse`], and if the file cannot be read, is not a regular file or is larger than 1 MiB.
     pub async fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref().to_owned();
         let subject = format!("the scenario `{}`", path.display());
-        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let outcome = tokio::task::spawn_blocking(move || read_text_file(&path, SCENARIO_BYTES_MAX)).await;
-        let text = outcome
+        let default_name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let read_task = tokio::task::spawn_blocking(move || read_text_file(&path, SCENARIO_BYTES_MAX));
+        let text = read_task
+            .await
             .map_err(std::io::Error::other)
             .flatten()
             .map_err(|error| unusable(&subject, format!("cannot be read: {error}")))?;
-        parse(&subject, &text, name)
+        parse(&subject, &text, default_name)
     }
 }
 
-/// Parses a scenario. `subject` describes it in errors. A scenario without a name gets `default_name`, if there is one.
+/// Parses a scenario. Errors begin with `subject`. A scenario without a `name` gets `default_name`, if there is one.
 fn parse(subject: &str, text: &str, default_name: Option<String>) -> Result<ScriptedModel, ModelError> {
     let file: ScenarioFile =
         toml::from_str(text).map_err(|error| invalid_at(subject, text, error.span(), error.message()))?;
@@ -113,7 +115,7 @@ fn parse(subject: &str, text: &str, default_name: Option<String>) -> Result<Scri
     Ok(script)
 }
 
-/// Returns the error for a part of a scenario, with the line and column where it begins.
+/// Returns the error for an invalid part of a scenario, with the line and column at which `span` begins.
 fn invalid_at(subject: &str, text: &str, span: Option<Range<usize>>, why: impl Display) -> ModelError {
     let preceding = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = preceding.matches('\n').count() + 1;

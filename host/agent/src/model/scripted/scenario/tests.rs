@@ -171,7 +171,7 @@ fn an_invalid_turn_is_refused_with_the_position_where_it_begins() {
 }
 
 #[tokio::test]
-async fn a_file_is_limited_in_size_and_names_the_script() {
+async fn the_file_name_is_the_default_script_name_and_errors_contain_the_path() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = dir.path().join(name);
@@ -182,9 +182,9 @@ async fn a_file_is_limited_in_size_and_names_the_script() {
         .await
         .unwrap();
     assert_eq!(script.name, "greet");
-    let long = format!("# {}\n[[turn]]\nanswer = \"hi\"", "x".repeat(1 << 20));
+    let too_long = format!("# {}\n[[turn]]\nanswer = \"hi\"", "x".repeat(1 << 20));
     for path in [
-        write("long.toml", &long),
+        write("long.toml", &too_long),
         dir.path().join("absent.toml"),
         write("bad.toml", "[["),
     ] {
@@ -196,7 +196,7 @@ async fn a_file_is_limited_in_size_and_names_the_script() {
 // attack: J11
 #[cfg(unix)]
 #[tokio::test]
-async fn a_scenario_is_a_regular_file() {
+async fn a_scenario_that_is_not_a_regular_file_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let (file, link) = (directory.path().join("a.toml"), directory.path().join("b.toml"));
     std::fs::write(&file, "[[turn]]\nanswer = \"a\"\n").unwrap();

@@ -1,14 +1,14 @@
-//! Rules for directories.
+//! Tests of rules for directories.
 
 use super::*;
 
 // attack: C6
 #[test]
-fn directory_is_granted_by_complete_names() {
+fn directory_rule_compares_complete_names() {
     let rights = rights_of(
         r#"files = [{ host = "/srv/a", guest = "/data" }, { host = "/srv/b", guest = "/data/out", access = "read-write" }]"#,
     );
-    let may = |path, access| allows(&rights, &AccessRequest::File(path, access));
+    let may = |path, mode| allows(&rights, &AccessRequest::File(path, mode));
     for inside in ["/data", "/data/", "/data/a/b", "/data/./a", "//data//a"] {
         assert!(may(inside, AccessMode::Read), "{inside}");
     }
@@ -33,7 +33,7 @@ fn directory_is_granted_by_complete_names() {
 
 // attack: L8
 #[test]
-fn read_only_directory_inside_a_writable_one_is_reached_through_it() {
+fn read_only_directory_is_reached_through_the_writable_directory_around_it() {
     let rules = r#"files = [
         { host = "/srv", guest = "/data", access = "read-write" },
         { host = "/srv/in", guest = "/data/in" },
@@ -46,7 +46,7 @@ fn read_only_directory_inside_a_writable_one_is_reached_through_it() {
     assert_eq!(
         rights.directory_mode("/data/in"),
         None,
-        "the guest reaches its files through `/data`"
+        "the guest reaches the files of `/data/in` through `/data`"
     );
     for (guest, path, rule) in [("/in", "/in/a", 3), ("/data/other", "/data/other/a", 4)] {
         assert_eq!(allowing_rule(path, AccessMode::Read), Some(rule));
@@ -58,9 +58,12 @@ fn read_only_directory_inside_a_writable_one_is_reached_through_it() {
 // attack: L7
 #[test]
 fn directory_that_cannot_be_opened_allows_and_hides_nothing() {
-    let mut rights = rights_of(
-        r#"files = [{ host = "/srv", guest = "/data" }, { host = "/a", guest = "/data/in", access = "read-write" }, { host = "/b", guest = "/b" }]"#,
-    );
+    let rules = r#"files = [
+        { host = "/srv", guest = "/data" },
+        { host = "/a", guest = "/data/in", access = "read-write" },
+        { host = "/b", guest = "/b" },
+    ]"#;
+    let mut rights = rights_of(rules);
     let rule = UnenforceableRule {
         position: None,
         reason: "it does not exist".to_owned(),
@@ -73,7 +76,7 @@ fn directory_that_cannot_be_opened_allows_and_hides_nothing() {
     assert_eq!(
         require("/data/in/a", AccessMode::Read),
         Ok(Some(1)),
-        "the outer directory"
+        "the rule of the outer directory applies"
     );
     assert!(require("/data/in/a", AccessMode::ReadWrite).is_err());
     assert_eq!(require("/b/a", AccessMode::Read), Err(Denial::Unenforceable(rule)));
@@ -103,6 +106,6 @@ fn directory_needs_an_absolute_path() {
             "{guest}"
         );
     }
-    let twice = r#"files = [{ host = "/a", guest = "/data" }, { host = "/b", guest = "/data" }]"#;
-    assert!(parse_grant_with(twice).is_err());
+    let duplicate_guest_path = r#"files = [{ host = "/a", guest = "/data" }, { host = "/b", guest = "/data" }]"#;
+    assert!(parse_grant_with(duplicate_guest_path).is_err());
 }

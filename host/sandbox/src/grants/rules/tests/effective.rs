@@ -1,4 +1,4 @@
-//! The effective rights: declared ∩ granted.
+//! Tests of the effective rights of a plugin.
 
 use super::*;
 
@@ -23,11 +23,11 @@ config = { a = "b" }
 keyvalue = { quota = "1MiB" }
 tools = ["calc/add"]
 secrets = [{ name = "key", host = "example.com", bearer = true }]"#;
-    let granted = parse_grant_with(lines).unwrap();
+    let grants = parse_grant_with(lines).unwrap();
     let declared = DeclaredCapabilities::from_imports(["wasi:clocks/wall-clock@0.2.0"]);
-    let rights_without_imports = EffectiveRights::new(&declared, &granted, "p", DIGEST);
+    let rights_of_clock_plugin = EffectiveRights::new(&declared, &grants, "p", DIGEST);
     assert_eq!(
-        rights_without_imports,
+        rights_of_clock_plugin,
         EffectiveRights {
             declared,
             ..EffectiveRights::default()
@@ -58,13 +58,13 @@ fn instance_is_kept_only_if_no_right_was_revoked() {
         rights_of(r#"secrets = [{ name = "KEY", from = "environment", expose = true, variable = "KEY" }]"#);
     assert!(
         !exposed_secret.can_keep_instance_of(&one_host),
-        "an exposed secret is a variable"
+        "exposed secrets are variables"
     );
     assert!(exposed_secret.can_keep_instance_of(&exposed_secret));
 }
 
 #[test]
-fn of_two_grants_for_the_same_thing_the_first_applies() {
+fn of_two_rules_for_the_same_resource_the_first_applies() {
     for [first, second] in [
         [
             r#"files = [{ host = "/srv", guest = "/data" }]"#,
@@ -84,12 +84,12 @@ fn of_two_grants_for_the_same_thing_the_first_applies() {
         let rights = EffectiveRights::of_grants(&declared_capabilities(), [&first_grant, &second_grant]);
         assert_eq!(rights.rules, first_grant.rules, "{second}");
     }
-    let [always, once] = [
+    let [permanent_grant, grant_for_one_call] = [
         "config = { a = \"1\", b = \"1\" }",
         "config = { a = \"2\" }\nscope = \"once\"\nissued = 1",
     ]
     .map(|lines| parse_grant_with(lines).unwrap().grants.remove(0));
-    let config = EffectiveRights::of_grants(&declared_capabilities(), [&always, &once])
+    let config = EffectiveRights::of_grants(&declared_capabilities(), [&permanent_grant, &grant_for_one_call])
         .rules
         .config;
     let values: Vec<_> = config
@@ -97,7 +97,7 @@ fn of_two_grants_for_the_same_thing_the_first_applies() {
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
     assert_eq!(values, [("a", "2"), ("b", "1")], "a grant for one call comes first");
-    // Rules for different things all apply.
+    // Rules for different settings all apply.
     let [first_grant, second_grant] = [r#"config = { a = "1" }"#, r#"config = { b = "2" }"#]
         .map(|lines| parse_grant_with(lines).unwrap().grants.remove(0));
     assert_eq!(

@@ -9,19 +9,19 @@ use super::*;
 fn grant_applies_to_one_digest_unless_it_is_for_any_version() {
     let text =
         format!("version = 1\n[[grant]]\nplugin = \"p\"\ndigest = \"sha256:{DIGEST}\"\nhttp = [{{ host = \"x\" }}]");
-    let granted = parse_grants(&text).unwrap();
-    let rights = EffectiveRights::new(&declared_capabilities(), &granted, "p", DIGEST);
+    let grants = parse_grants(&text).unwrap();
+    let rights = EffectiveRights::new(&declared_capabilities(), &grants, "p", DIGEST);
     assert!(may_request(&rights, "x"));
-    let replaced_digest = DIGEST.replace('0', "1");
-    let replaced = EffectiveRights::new(&declared_capabilities(), &granted, "p", &replaced_digest);
-    assert_eq!(replaced.no_grant, Some(NoGrantReason::OtherDigest));
-    assert!(!may_request(&replaced, "x"));
-    assert_eq!(stale_grants(&granted, "p", &replaced_digest).len(), 1);
-    let other_plugin = EffectiveRights::new(&declared_capabilities(), &granted, "q", DIGEST);
-    assert_eq!(other_plugin.no_grant, Some(NoGrantReason::NotNamed));
+    let other_digest = DIGEST.replace('0', "1");
+    let rights_of_other_version = EffectiveRights::new(&declared_capabilities(), &grants, "p", &other_digest);
+    assert_eq!(rights_of_other_version.no_grant, Some(NoGrantReason::OtherDigest));
+    assert!(!may_request(&rights_of_other_version, "x"));
+    assert_eq!(stale_grants(&grants, "p", &other_digest).len(), 1);
+    let rights_of_other_plugin = EffectiveRights::new(&declared_capabilities(), &grants, "q", DIGEST);
+    assert_eq!(rights_of_other_plugin.no_grant, Some(NoGrantReason::NotNamed));
     assert!(
         parse_grants("version = 1\n[[grant]]\nplugin = \"p\"").is_err(),
-        "neither a digest nor any version"
+        "a grant needs `digest` or `any-version`"
     );
 }
 
@@ -39,20 +39,16 @@ fn file_that_is_not_plain_text_is_refused() {
 
 #[test]
 fn rule_with_a_control_character_is_refused() {
-    let grant = |rule: &str| {
-        parse_grants(&format!(
-            "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\n{rule}"
-        ))
-    };
     for rule in [
         "context = [\"tenant\\nx\"]",
         "tools = [\"a#b\\u001b[2K\"]",
         "config = { \"a\\nb\" = \"1\" }",
         "files = [{ host = \"/tmp\", guest = \"/a\\nb\" }]",
     ] {
-        let error = grant(rule).unwrap_err();
+        let error = parse_grant_with(rule).unwrap_err();
         assert!(error.to_string().contains("control character"), "{rule}: {error}");
-        assert!(grant(&rule.replace("\\n", "").replace("\\u001b", "")).is_ok(), "{rule}");
+        let printable_rule = rule.replace("\\n", "").replace("\\u001b", "");
+        assert!(parse_grant_with(&printable_rule).is_ok(), "{rule}");
     }
 }
 
@@ -65,7 +61,7 @@ fn unknown_key_or_value_is_an_error_with_its_position() {
             "line 2, column 1: unknown field `permisions`",
         ),
         ("version = 1\nversion = 1", "line 2, column 1: duplicate key"),
-        ("version = 2", "line 1, column 11: version 2 is not known"),
+        ("version = 2", "line 1, column 11: version 2 is not supported"),
         (
             "version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\nhttp = true",
             "line 5, column 8: invalid type",
@@ -89,12 +85,12 @@ fn unknown_key_or_value_is_an_error_with_its_position() {
 fn deep_nesting_is_refused() {
     assert!(parse_grants(&format!("version = 1\na = {}", "[".repeat(100_000))).is_err());
     assert!(parse_grants(&format!("version = 1\n{} = 1", "a.".repeat(100_000) + "a")).is_err());
-    assert!(parse_grants("a: &a [x]\nb: [*a, *a]").is_err());
+    assert!(parse_grants("a: &a [x]\nb: [*a, *a]").is_err(), "YAML with aliases");
 }
 
 // attack: D4
 #[test]
-fn amounts_and_ports_are_checked() {
+fn invalid_ports_and_quotas_are_refused() {
     for port in [
         "-1",
         "0",
@@ -174,9 +170,8 @@ fn a_header_name_is_checked_without_regard_to_case() {
 }
 
 proptest! {
-    /// The parser of the grants file does not panic on any input.
     #[test]
-    fn parser_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn grants_parser_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let _ = Grants::parse(&bytes);
     }
 }

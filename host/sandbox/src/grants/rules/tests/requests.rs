@@ -1,4 +1,4 @@
-//! Rules for HTTP requests.
+//! Tests of rules for HTTP requests.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 
 // attack: C10
 #[test]
-fn only_the_granted_host_passes() {
+fn only_the_granted_host_is_allowed() {
     let rights = rights_of(r#"http = [{ host = "API.example.com." }]"#);
     for form in [
         "api.example.com",
@@ -40,7 +40,7 @@ fn only_the_granted_host_passes() {
 }
 
 #[test]
-fn name_in_another_script_is_granted_in_its_ascii_form() {
+fn non_ascii_host_name_is_granted_in_its_ascii_form() {
     let rights = rights_of("http = [{ host = \"b\u{fc}cher.example\" }]");
     assert!(may_request(&rights, "xn--bcher-kva.example"));
     assert!(!may_request(&rights, "bucher.example"));
@@ -106,13 +106,13 @@ fn address_is_denied_unless_granted_as_an_address() {
     ] {
         assert!(!may_request(&any_name, authority), "{authority}");
     }
-    let granted = rights_of(r#"http = [{ host = "127.0.0.1" }]"#);
+    let loopback_rights = rights_of(r#"http = [{ host = "127.0.0.1" }]"#);
     for form in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"] {
-        assert!(may_request(&granted, form), "{form}");
+        assert!(may_request(&loopback_rights, form), "{form}");
     }
-    assert!(!may_request(&granted, "[::1]") && !may_request(&granted, "localhost"));
-    assert!(granted.rules.http[0].allows_address("127.0.0.1".parse().unwrap()));
-    assert!(!granted.rules.http[0].allows_address("127.0.0.2".parse().unwrap()));
+    assert!(!may_request(&loopback_rights, "[::1]") && !may_request(&loopback_rights, "localhost"));
+    assert!(loopback_rights.rules.http[0].allows_address("127.0.0.1".parse().unwrap()));
+    assert!(!loopback_rights.rules.http[0].allows_address("127.0.0.2".parse().unwrap()));
 }
 
 // attack: C13
@@ -120,9 +120,9 @@ fn address_is_denied_unless_granted_as_an_address() {
 fn name_may_resolve_to_public_or_granted_addresses() {
     let public_only = rights_of(r#"http = [{ host = "api.example.com" }]"#);
     let with_private_range = rights_of(r#"http = [{ host = "api.example.com", addresses = ["10.1.0.0/16"] }]"#);
-    let check =
+    let check_address =
         |rights: &EffectiveRights, address: &str| decide_address(&rights.rules.http[0], address.parse().unwrap());
-    assert_eq!(check(&public_only, "93.184.216.34"), Ok(()));
+    assert_eq!(check_address(&public_only, "93.184.216.34"), Ok(()));
     for address in [
         "127.0.0.1",
         "10.1.2.3",
@@ -132,11 +132,11 @@ fn name_may_resolve_to_public_or_granted_addresses() {
         "fd00:ec2::254",
         "::ffff:10.1.2.3",
     ] {
-        assert!(check(&public_only, address).is_err(), "{address}");
+        assert!(check_address(&public_only, address).is_err(), "{address}");
     }
-    assert_eq!(check(&with_private_range, "10.1.2.3"), Ok(()));
-    assert_eq!(check(&with_private_range, "::ffff:10.1.2.3"), Ok(()));
-    let denial = check(&with_private_range, "10.2.0.1").unwrap_err();
+    assert_eq!(check_address(&with_private_range, "10.1.2.3"), Ok(()));
+    assert_eq!(check_address(&with_private_range, "::ffff:10.1.2.3"), Ok(()));
+    let denial = check_address(&with_private_range, "10.2.0.1").unwrap_err();
     assert_eq!(
         denial.to_string(),
         "the host has the private address 10.2.0.1, which is not granted"
@@ -175,7 +175,7 @@ fn other_schemes_and_tunnelling_methods_are_refused() {
 
 // attack: C17
 #[test]
-fn star_matches_at_least_one_level_and_never_every_host() {
+fn star_matches_at_least_one_label_before_a_name_of_two_labels() {
     let subdomains = rights_of(r#"http = [{ host = "*.example.com" }]"#);
     for inside in ["a.example.com", "a.b.example.com", "A.EXAMPLE.COM."] {
         assert!(may_request(&subdomains, inside), "{inside}");
@@ -251,7 +251,7 @@ fn a_denial_names_the_nearest_rule() {
     );
     let target = RequestTarget::parse("GET https://x:8443/a").unwrap();
     let Decision::Denied(denial) = decide(&rights, &AccessRequest::Http(&target)) else {
-        panic!("it is allowed");
+        panic!("the request is allowed");
     };
     assert_eq!(denial.to_string(), "rule 2 allows the ports 443, 444 only");
     let target = RequestTarget::parse("https://x/a").unwrap();
@@ -262,7 +262,6 @@ fn a_denial_names_the_nearest_rule() {
 }
 
 proptest! {
-    /// Every authority that the rule allows is a form of the granted host.
     #[test]
     fn only_forms_of_the_granted_host_are_allowed(authority in "[ -~\u{80}-\u{ff}]{0,40}") {
         let rights = rights_of(r#"http = [{ host = "api.example.com" }]"#);
@@ -291,7 +290,7 @@ proptest! {
             && allows(&rights, &AccessRequest::Http(&target))
         {
             let resolved = target.path.split('?').next().unwrap().replace("%2e", ".").replace("%2E", ".");
-            prop_assert!(!resolved.split('/').any(|part| part == ".." || part == "."), "{path}");
+            prop_assert!(!resolved.split('/').any(|segment| segment == ".." || segment == "."), "{path}");
             prop_assert!(resolved == "/v1" || resolved.starts_with("/v1/"), "{path}");
         }
     }

@@ -1,5 +1,5 @@
-//! The operations on descriptors in WASI 0.2. They check that the descriptor is granted, draw on the quota, and record each
-//! access to a path.
+//! The operations on descriptors in WASI 0.2, around wasmtime's implementation. They do not use the empty root, they reserve quota
+//! for the disk space that they use, and they record each access to a path.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::Descriptor;
@@ -11,8 +11,8 @@ use crate::grants::AccessMode;
 use crate::grants::directories::ENTRY_BYTES;
 use toolwit_core::limits::GUEST_PATH_BYTES_MAX;
 
-/// Borrows a resource, for a call of wasmtime's implementation.
-fn borrow<T: 'static>(resource: &Resource<T>) -> Resource<T> {
+/// Returns another borrowed handle of a resource, because a call of wasmtime's implementation consumes the handle.
+fn reborrow<T: 'static>(resource: &Resource<T>) -> Resource<T> {
     Resource::new_borrow(resource.rep())
 }
 
@@ -26,7 +26,7 @@ macro_rules! forward {
     };
 }
 
-/// Forwards calls on a path to wasmtime's implementation. Records the access, allowed or denied.
+/// Forwards calls on a path to wasmtime's implementation. Refuses the empty root, and records the access, allowed or denied.
 macro_rules! forward_path {
     ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, fd: Fd, $($flags: $flags_ty,)? path: String $(, $arg: $ty)*) -> $result {
@@ -106,8 +106,8 @@ impl types::HostDescriptor for FilesView<'_> {
 
     async fn set_size(&mut self, fd: Fd, size: u64) -> FsResult<()> {
         self.require_not_empty_root(&fd)?;
-        let growth = self.hole_bytes(&fd, size)?;
-        let _reservation = self.reserve(&fd, growth).await?;
+        let hole_bytes = self.hole_bytes(&fd, size)?;
+        let _reservation = self.reserve(&fd, hole_bytes).await?;
         types::HostDescriptor::set_size(&mut self.wasi, fd, size).await
     }
 
@@ -162,11 +162,12 @@ impl types::HostDescriptor for FilesView<'_> {
             AccessMode::Read
         };
         let guest_path = self.guest_path(&fd, &path);
-        // Each open descriptor stores its path, and a guest could lengthen the path with every link that it opens.
+        // Each open descriptor stores its path. A guest could open ever longer paths through a link that leads to its own directory.
         if guest_path.len() > GUEST_PATH_BYTES_MAX {
             return Err(types::ErrorCode::NameTooLong.into());
         }
-        let grant = self.descriptors.get(&fd.rep()).and_then(|open| open.grant.clone());
+        let directory = self.descriptors.get(&fd.rep());
+        let grant = directory.and_then(|directory| directory.grant.clone());
         let outcome = self.open(fd, path_flags, path, open_flags, flags).await;
         let opened = self.record_outcome(&guest_path, mode, outcome)?;
         if let (Some((directory, _)), Descriptor::File(file)) = (&grant, self.wasi.table.get(&opened)?) {
@@ -199,13 +200,13 @@ impl types::HostDescriptor for FilesView<'_> {
 
     fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
         self.require_not_empty_root(&fd)?;
-        let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, borrow(&fd), offset)?;
+        let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, reborrow(&fd), offset)?;
         self.with_quota(&fd, stream, Some(offset))
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
         self.require_not_empty_root(&fd)?;
-        let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, borrow(&fd))?;
+        let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, reborrow(&fd))?;
         self.with_quota(&fd, stream, None)
     }
 }
@@ -229,7 +230,7 @@ impl FilesView<'_> {
         self.require_not_empty_root(&fd)?;
         self.require_not_empty_root(&to)?;
         self.require_same_quota(&fd, &to)?;
-        let stat = types::HostDescriptor::stat_at(&mut self.wasi, borrow(&fd), flags, path.clone()).await?;
+        let stat = types::HostDescriptor::stat_at(&mut self.wasi, reborrow(&fd), flags, path.clone()).await?;
         let _reservation = self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
         types::HostDescriptor::link_at(&mut self.wasi, fd, flags, path, to, new_path).await
     }
@@ -253,8 +254,8 @@ impl FilesView<'_> {
         flags: types::DescriptorFlags,
     ) -> FsResult<Fd> {
         self.require_not_empty_root(&fd)?;
-        let existing = types::HostDescriptor::stat_at(&mut self.wasi, borrow(&fd), path_flags, path.clone()).await;
-        let _reservation = match existing {
+        let stat_result = types::HostDescriptor::stat_at(&mut self.wasi, reborrow(&fd), path_flags, path.clone()).await;
+        let _reservation = match stat_result {
             Ok(stat) => {
                 require_openable(stat.type_)?;
                 None
@@ -263,8 +264,8 @@ impl FilesView<'_> {
             Err(error) => return Err(error),
         };
         let opened = types::HostDescriptor::open_at(&mut self.wasi, fd, path_flags, path, open_flags, flags).await?;
-        // Another process may have replaced the file since the check.
-        let type_ = types::HostDescriptor::get_type(&mut self.wasi, borrow(&opened)).await?;
+        // Another process may have replaced the file after the first check.
+        let type_ = types::HostDescriptor::get_type(&mut self.wasi, reborrow(&opened)).await?;
         if let Err(error) = require_openable(type_) {
             types::HostDescriptor::drop(&mut self.wasi, opened).map_err(FsError::trap)?;
             return Err(error);

@@ -1,4 +1,4 @@
-//! The entries of a directory that a guest reads.
+//! The entries of a directory that a guest reads through WASI 0.2.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ const NAME_BYTES_MAX: usize = 1 << 10;
 
 /// The entries of a directory that a guest has not read yet.
 ///
-/// The listing replaces wasmtime's iterator, which contains all entries of the directory, however many there are.
+/// The listing replaces wasmtime's iterator, which loads all entries of the directory into memory, however many there are.
 pub(in crate::link::host) struct DirectoryListing {
     /// The entries that were read from the disk and not yet returned.
     batch: std::vec::IntoIter<FsResult<DirectoryEntry>>,
-    /// The entries after the batch; `None` when all entries have been read.
+    /// The entries after the batch; `None` after the last batch.
     unread: Option<ReadDir>,
 }
 
 impl DirectoryListing {
-    /// The maximum memory of a listing, in bytes: one batch.
+    /// The maximum memory of a listing, in bytes. A listing holds one batch.
     pub(in crate::link::host) const MEMORY_BYTES: usize =
         BATCH_ENTRIES * (size_of::<FsResult<DirectoryEntry>>() + NAME_BYTES_MAX) + size_of::<Self>();
 
-    /// Starts to read the entries of an open directory.
+    /// Creates a listing of an open directory.
     ///
     /// # Errors
     /// The error of the operating system, if the directory cannot be read.
@@ -62,7 +62,7 @@ impl DirectoryListing {
     }
 }
 
-/// Runs a function that reads the disk on another thread.
+/// Runs `read`, which reads the disk, on a thread for blocking work.
 async fn run_blocking<T: Send + 'static>(read: impl FnOnce() -> FsResult<T> + Send + 'static) -> FsResult<T> {
     tokio::task::spawn_blocking(read)
         .await
@@ -84,7 +84,7 @@ fn descriptor_type(file_type: FileType) -> DescriptorType {
     } else if file_type.is_file() {
         DescriptorType::RegularFile
     } else {
-        // A pipe, a socket or a device, none of which a guest can open.
+        // A pipe, a socket or a device. A guest cannot open these files.
         DescriptorType::Unknown
     }
 }
@@ -114,9 +114,6 @@ mod tests {
             listed.insert(entry.name);
         }
         assert_eq!(listed, names);
-        assert!(
-            listing.next().await.unwrap().is_none(),
-            "a listing that has ended stays ended"
-        );
+        assert!(listing.next().await.unwrap().is_none(), "a listing stays at its end");
     }
 }

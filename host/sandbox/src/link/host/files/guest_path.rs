@@ -1,20 +1,20 @@
-//! Paths of a guest, as text.
+//! Joining the paths of a guest. A path of a guest is text, and its separator is `/` on every platform.
 
 /// Joins `base`, an absolute path of the guest, with `path`, and resolves dot segments. If `path` is absolute, `base` is
-/// ignored. The result does not lead above the root.
+/// ignored. A `..` segment at the root stays at the root.
 pub(super) fn join_paths(base: &str, path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
+    let mut segments: Vec<&str> = Vec::new();
     let base = if path.starts_with('/') { "" } else { base };
-    for part in base.split('/').chain(path.split('/')) {
-        match part {
+    for segment in base.split('/').chain(path.split('/')) {
+        match segment {
             "" | "." => {}
             ".." => {
-                parts.pop();
+                segments.pop();
             }
-            name => parts.push(name),
+            name => segments.push(name),
         }
     }
-    format!("/{}", parts.join("/"))
+    format!("/{}", segments.join("/"))
 }
 
 #[cfg(test)]

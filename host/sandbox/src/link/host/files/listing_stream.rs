@@ -17,27 +17,27 @@ use wasmtime_wasi::p3::bindings::filesystem::types::{DescriptorType, DirectoryEn
 /// The maximum number of entries that are read at once, so that a stream holds little memory however large its directory is.
 const ENTRIES_PER_READ: usize = 32;
 
-/// The outcome of one read: its entries, and the entries that are still unread.
-type Batch = io::Result<(Vec<DirectoryEntry>, UnreadEntries)>;
+/// The result of one read: the entries that it read, and the entries that are still unread.
+type ReadResult = io::Result<(Vec<DirectoryEntry>, UnreadEntries)>;
 
-/// The part of a directory that has not been read.
+/// The entries of a directory that have not been read.
 enum UnreadEntries {
     /// All entries of this directory.
     All(Arc<File>),
-    /// The remaining entries.
+    /// The entries after those that were read.
     Remaining(ReadDir),
-    /// No entry.
+    /// All entries have been read.
     None,
 }
 
 /// A stream of the entries of a directory.
 ///
-/// wasmtime's own stream holds a thread for blocking work until the guest has read all entries. A guest with many
-/// streams would thus block all other work of the host. This stream holds a thread only during a read.
+/// wasmtime's own stream occupies a thread for blocking work until the guest has read all entries. A guest with many streams
+/// could occupy all of these threads. This stream occupies a thread only during a read.
 pub(super) struct ListingStream {
     unread: UnreadEntries,
-    /// The running read.
-    running_read: Option<JoinHandle<Batch>>,
+    running_read: Option<JoinHandle<ReadResult>>,
+    /// The sender of the outcome that the guest awaits; `None` after the outcome was sent.
     outcome_sender: Option<oneshot::Sender<Result<(), ErrorCode>>>,
 }
 
@@ -58,16 +58,16 @@ impl ListingStream {
         }
     }
 
-    /// Polls the running read. If there is none, first starts one on a thread for blocking work.
-    fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Batch> {
+    /// Polls the running read. If no read is running, first starts a read on a thread for blocking work.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<ReadResult> {
         let unread = &mut self.unread;
         let running_read = self.running_read.get_or_insert_with(|| {
             let unread = std::mem::replace(unread, UnreadEntries::None);
-            tokio::task::spawn_blocking(move || read_batch(unread))
+            tokio::task::spawn_blocking(move || read_entries(unread))
         });
-        let batch = ready!(Pin::new(running_read).poll(context));
+        let joined = ready!(Pin::new(running_read).poll(context));
         self.running_read = None;
-        Poll::Ready(batch.unwrap_or_else(|error| Err(io::Error::other(error))))
+        Poll::Ready(joined.unwrap_or_else(|error| Err(io::Error::other(error))))
     }
 }
 
@@ -77,7 +77,7 @@ impl Drop for ListingStream {
     }
 }
 
-fn read_batch(unread: UnreadEntries) -> Batch {
+fn read_entries(unread: UnreadEntries) -> ReadResult {
     let mut unread = match unread {
         UnreadEntries::All(directory) => read_base_dir(&directory)?,
         UnreadEntries::Remaining(unread) => unread,
@@ -129,8 +129,8 @@ impl StreamProducer<crate::link::host::host_state::HostState> for ListingStream 
         if destination.remaining(&mut store) == Some(0) {
             return Poll::Ready(Ok(StreamResult::Completed));
         }
-        let (entries, unread) = match ready!(self.poll_batch(context)) {
-            Ok(batch) => batch,
+        let (entries, unread) = match ready!(self.poll_read(context)) {
+            Ok(read) => read,
             Err(error) => {
                 self.send_outcome(Err(error.into()));
                 return Poll::Ready(Ok(StreamResult::Dropped));

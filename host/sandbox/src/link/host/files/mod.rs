@@ -1,8 +1,8 @@
 //! The file system of a guest: granted directories, regular files, and a quota on writes.
 //!
-//! wasmtime's implementation confines every path to its directory. This module wraps it: directories are those that were opened
-//! when the grants were read; only regular files, directories and links are opened; and every operation that can use disk space
-//! draws on a quota.
+//! wasmtime's implementation confines every path to its directory. This module wraps that implementation and adds three rules: The
+//! guest sees only the directories that were opened when the grants were read. It opens only regular files, directories and links.
+//! Every operation that can use disk space draws on a quota.
 
 mod descriptor;
 mod directory_listing;
@@ -34,7 +34,7 @@ use toolwit_core::limits::GUEST_PATH_BYTES_MAX;
 
 /// The files of one instance.
 pub(crate) struct Files {
-    /// The granted directories, with the access that is granted.
+    /// The granted directories, with their granted access modes.
     directories: Vec<(Arc<OpenDirectory>, AccessMode)>,
     /// The open descriptors, by their indices in the resource table.
     descriptors: HashMap<u32, OpenDescriptor>,
@@ -43,7 +43,7 @@ pub(crate) struct Files {
     wasi: WasiFilesystemCtx,
 }
 
-/// The data of an open descriptor that its handle does not contain.
+/// The data of an open descriptor that wasmtime's resource does not contain.
 #[derive(Clone)]
 struct OpenDescriptor {
     /// The path of the descriptor, as the guest sees it.
@@ -60,8 +60,9 @@ impl OpenDescriptor {
     }
 }
 
-/// The root of a guest to which no directory is granted as `/`. No file exists in it. A guest resolves a path against
-/// the directories that it has, so without a root the host would not learn which path the guest looked for.
+/// The directory `/` of a guest without a grant for `/`. It contains no file. A guest resolves a path against the directories that
+/// it has. Without a root, the guest would not call the host for a path outside the granted directories, and the host could not
+/// record the denied access.
 struct EmptyRoot;
 
 impl Files {
@@ -110,7 +111,7 @@ pub(crate) struct FilesView<'a> {
     authority: Option<&'a Authority>,
 }
 
-/// Selects the store data of the host functions, for the linker.
+/// The type by which the linker selects the data of the host functions: a [`FilesView`].
 pub(crate) struct GrantedFiles;
 
 impl HasData for GrantedFiles {
@@ -133,17 +134,18 @@ impl FilesView<'_> {
         }
     }
 
+    /// Returns the quota on writes through a descriptor; see [`OpenDescriptor::quota`].
     fn quota(&self, descriptor: &Resource<Descriptor>) -> Option<Arc<DirectoryQuota>> {
         self.descriptors.get(&descriptor.rep())?.quota().cloned()
     }
 
     /// Returns whether a descriptor is the empty root.
     fn is_empty_root(&self, descriptor: &Resource<Descriptor>) -> bool {
-        let open = self.descriptors.get(&descriptor.rep());
-        open.is_some_and(|open| open.grant.is_none())
+        let descriptor = self.descriptors.get(&descriptor.rep());
+        descriptor.is_some_and(|descriptor| descriptor.grant.is_none())
     }
 
-    /// Refuses every operation on the empty root, which is `/` of a guest without a grant for `/`.
+    /// Refuses an operation on the empty root, as on a path that does not exist.
     fn require_not_empty_root(&self, descriptor: &Resource<Descriptor>) -> FsResult<()> {
         if self.is_empty_root(descriptor) {
             return Err(types::ErrorCode::NoEntry.into());
@@ -151,20 +153,23 @@ impl FilesView<'_> {
         Ok(())
     }
 
-    /// Joins the guest path of a directory with a path that an operation names. Returns a placeholder for a path that is too
+    /// Joins the guest path of a directory with the path argument of an operation. Returns a placeholder for a path that is too
     /// long.
     fn guest_path(&self, directory: &Resource<Descriptor>, path: &str) -> String {
         if path.len() > GUEST_PATH_BYTES_MAX {
             // No file system has a path of this length, so it is not copied.
             return format!("/(a path of {} bytes)", path.len());
         }
-        let base = self.descriptors.get(&directory.rep()).map_or("/", |open| &open.path);
+        let base = self
+            .descriptors
+            .get(&directory.rep())
+            .map_or("/", |directory| &directory.path);
         join_paths(base, path)
     }
 
-    /// Records the access of an operation on a path, and returns its result unchanged. If the operation failed because the
-    /// guest has no right to the path, the denial is recorded for the operator. The guest cannot distinguish a path without a
-    /// grant from a path that does not exist.
+    /// Records the access of an operation to a path, and returns the result of the operation unchanged. If the operation failed and
+    /// the guest has no grant for the path, records the denial for the operator. The guest cannot distinguish a path without a grant
+    /// from a path that does not exist.
     fn record_outcome<T, E>(&self, path: &str, mode: AccessMode, result: Result<T, E>) -> Result<T, E> {
         let request = AccessRequest::File(path, mode);
         match (&result, self.authority) {
@@ -179,25 +184,25 @@ impl FilesView<'_> {
     fn hole_bytes(&self, descriptor: &Resource<Descriptor>, offset: u64) -> std::io::Result<u64> {
         match self.wasi.table.get(descriptor) {
             Ok(Descriptor::File(file)) => hole_bytes(&file.file, offset),
-            // wasmtime refuses the operation.
+            // The hole does not matter, because wasmtime then refuses the operation.
             Ok(Descriptor::Dir(_)) | Err(_) => Ok(0),
         }
     }
 
-    /// Creates a descriptor of the empty root. In the resource table, it is a resource of another type than the descriptors of
-    /// files, so that an operation that does not check for the empty root fails.
+    /// Creates a descriptor of the empty root. Its type in the resource table is [`EmptyRoot`] instead of [`Descriptor`], so that an
+    /// operation that does not check for the empty root fails.
     fn create_empty_root(&mut self) -> wasmtime::Result<Resource<Descriptor>> {
         let root = self.wasi.table.push(EmptyRoot)?;
-        let open = OpenDescriptor {
+        let descriptor = OpenDescriptor {
             path: "/".to_owned(),
             grant: None,
         };
-        self.descriptors.insert(root.rep(), open);
+        self.descriptors.insert(root.rep(), descriptor);
         Ok(Resource::new_own(root.rep()))
     }
 
-    /// Refuses to move or link a file from a directory of one quota to a directory of another, as between two file systems. A
-    /// descriptor of the file would otherwise draw on the first quota while it fills the second directory.
+    /// Refuses to move or link a file from a directory of one quota to a directory of another quota, with the error of two file
+    /// systems. A descriptor of the file would otherwise draw on the first quota while it fills the second directory.
     fn require_same_quota(&self, from: &Resource<Descriptor>, to: &Resource<Descriptor>) -> FsResult<()> {
         if self.has_same_quota(from, to) {
             return Ok(());
@@ -214,8 +219,8 @@ impl FilesView<'_> {
         }
     }
 
-    /// Opens a directory for reading its entries. The returned handle has the index of a [`DirectoryListing`], which replaces
-    /// wasmtime's iterator.
+    /// Opens a directory for reading its entries. The returned handle refers to a [`DirectoryListing`], which replaces wasmtime's
+    /// iterator in the resource table.
     async fn open_listing(&mut self, directory: Resource<Descriptor>) -> FsResult<Resource<ReaddirIterator>> {
         let Descriptor::Dir(directory) = self.wasi.table.get(&directory)? else {
             return Err(types::ErrorCode::NotDirectory.into());
@@ -249,8 +254,8 @@ impl FilesView<'_> {
 impl preopens::Host for FilesView<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
         let mut preopens = Vec::with_capacity(self.directories.len());
-        for (directory, access) in self.directories {
-            let (perms, mode) = match access {
+        for (directory, access_mode) in self.directories {
+            let (perms, open_mode) = match access_mode {
                 AccessMode::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
                 AccessMode::Read => (FsPerms::ReadOnly, OpenMode::READ),
             };
@@ -258,12 +263,12 @@ impl preopens::Host for FilesView<'_> {
             let descriptor = self
                 .wasi
                 .table
-                .push(Descriptor::Dir(Dir::new(handle, perms, mode, false)))?;
-            let open = OpenDescriptor {
+                .push(Descriptor::Dir(Dir::new(handle, perms, open_mode, false)))?;
+            let open_descriptor = OpenDescriptor {
                 path: directory.guest.clone(),
-                grant: Some((directory.clone(), *access)),
+                grant: Some((directory.clone(), *access_mode)),
             };
-            self.descriptors.insert(descriptor.rep(), open);
+            self.descriptors.insert(descriptor.rep(), open_descriptor);
             preopens.push((descriptor, directory.guest.clone()));
         }
         if !self.directories.iter().any(|(directory, _)| directory.guest == "/") {

@@ -1,4 +1,4 @@
-//! Output streams and writes that draw on the quota of a directory.
+//! Reservations for writes of a guest, and output streams of WASI 0.2 that draw on the quota of a directory.
 
 use std::fs::File;
 use std::io;
@@ -12,8 +12,8 @@ use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, St
 
 use crate::grants::directories::{DirectoryQuota, Reservation, disk_full};
 
-/// Reserves bytes of a quota. If the last measurement of the directory does not suffice for a decision, the directory is
-/// measured first, on another thread.
+/// Reserves bytes of a quota. If the last measurement of the directory is not sufficient for a decision, first measures the
+/// directory on another thread.
 pub(super) async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> io::Result<Reservation> {
     match quota.try_reserve(bytes, bytes) {
         Some(reservation) => Ok(reservation),
@@ -21,7 +21,7 @@ pub(super) async fn reserve(quota: &Arc<DirectoryQuota>, bytes: u64) -> io::Resu
     }
 }
 
-/// A measurement of the directory on another thread, followed by a reservation.
+/// A task on another thread that measures the directory and then reserves bytes.
 type Measurement = JoinHandle<io::Result<Reservation>>;
 
 fn reserve_after_measurement(quota: &Arc<DirectoryQuota>, bytes_min: u64, bytes_max: u64) -> Measurement {
@@ -29,7 +29,7 @@ fn reserve_after_measurement(quota: &Arc<DirectoryQuota>, bytes_min: u64, bytes_
     tokio::task::spawn_blocking(move || quota.reserve(bytes_min, bytes_max))
 }
 
-/// Waits for a measurement. If its thread panicked, the disk counts as full.
+/// Waits for a measurement, and returns its reservation. If the thread panicked, returns the error of a full disk.
 async fn await_measurement(
     measurement: impl Future<Output = Result<io::Result<Reservation>, JoinError>>,
 ) -> io::Result<Reservation> {
@@ -38,34 +38,34 @@ async fn await_measurement(
 
 /// Returns the size of the hole between the end of a file and an offset, in bytes.
 pub(super) fn hole_bytes(file: &File, offset: u64) -> io::Result<u64> {
-    // A file position is a signed 64-bit number. A larger offset is invalid, whatever the quota is.
+    // A file position is a signed 64-bit number, so a larger offset is invalid.
     if i64::try_from(offset).is_err() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     Ok(offset.saturating_sub(file.metadata()?.len()))
 }
 
-/// An output stream into a file that reserves quota before it writes.
+/// An output stream into a file. The stream reserves quota before it writes.
 pub(super) struct QuotaStream {
     inner: DynOutputStream,
     quota: Arc<DirectoryQuota>,
     file: Arc<File>,
     /// The position of the next write; `None` for a stream that appends.
     position: Option<u64>,
-    permit: Permit,
+    next_write: WriteQuota,
     /// The reservation of the last write, until the write is known to have ended.
     last_write: Option<Reservation>,
 }
 
-/// The quota for the next write of the guest.
-enum Permit {
-    /// Not requested.
+/// The quota for the next write of the guest. `check_write` requests the quota, and `write` uses it.
+enum WriteQuota {
+    /// No quota has been requested.
     None,
-    /// Being reserved on another thread, which measures the directory first.
+    /// Another thread measures the directory and then reserves the quota.
     Measuring(Measurement),
-    /// The result of a measurement.
+    /// The thread has ended with this result.
     Measured(io::Result<Reservation>),
-    /// Reserved for a hole and the number of bytes that the guest may write.
+    /// The quota is reserved for a hole and for the bytes that the guest may write after the hole.
     Reserved(Reservation),
 }
 
@@ -81,50 +81,58 @@ impl QuotaStream {
             quota,
             file,
             position,
-            permit: Permit::None,
+            next_write: WriteQuota::None,
             last_write: None,
         }
     }
 
-    /// Returns the size of the hole that the next write makes, in bytes. The size of the file is read at each write, because a
-    /// guest can truncate the file between two writes.
+    /// Returns the size of the hole that the next write creates, in bytes. Reads the size of the file each time, because a guest can
+    /// truncate the file between two writes.
     fn next_hole_bytes(&self) -> StreamResult<u64> {
         let bytes = self.position.map_or(Ok(0), |position| hole_bytes(&self.file, position));
         bytes.map_err(stream_error)
     }
 
-    /// Reserves quota for a write of up to `bytes` bytes. Returns the number of bytes that the guest may write, which
-    /// is zero while the directory is being measured.
-    fn request_permit(&mut self, bytes: u64) -> StreamResult<u64> {
+    /// Requests quota for a write of up to `bytes` bytes. Returns the number of bytes that the guest may write, which is zero while
+    /// the directory is being measured.
+    fn request_quota(&mut self, bytes: u64) -> StreamResult<u64> {
         let hole_bytes = self.next_hole_bytes()?;
         let (bytes_min, bytes_max) = (hole_bytes.saturating_add(1), hole_bytes.saturating_add(bytes));
-        self.permit = match std::mem::replace(&mut self.permit, Permit::None) {
-            Permit::None => match self.quota.try_reserve(bytes_min, bytes_max) {
-                Some(reservation) => Permit::Reserved(reservation),
-                None => Permit::Measuring(reserve_after_measurement(&self.quota, bytes_min, bytes_max)),
+        // After a reservation, the guest can truncate the file, which enlarges the hole.
+        if let WriteQuota::Reserved(reservation) = &mut self.next_write
+            && reservation.bytes() < bytes_min
+        {
+            reservation.shrink(0);
+            self.next_write = WriteQuota::None;
+        }
+        self.next_write = match std::mem::replace(&mut self.next_write, WriteQuota::None) {
+            WriteQuota::None => match self.quota.try_reserve(bytes_min, bytes_max) {
+                Some(reservation) => WriteQuota::Reserved(reservation),
+                None => WriteQuota::Measuring(reserve_after_measurement(&self.quota, bytes_min, bytes_max)),
             },
-            Permit::Measuring(mut measurement) => match await_measurement(&mut measurement).now_or_never() {
-                Some(result) => Permit::Reserved(result.map_err(stream_error)?),
-                None => Permit::Measuring(measurement),
+            WriteQuota::Measuring(mut measurement) => match await_measurement(&mut measurement).now_or_never() {
+                Some(result) => WriteQuota::Reserved(result.map_err(stream_error)?),
+                None => WriteQuota::Measuring(measurement),
             },
-            Permit::Measured(result) => Permit::Reserved(result.map_err(stream_error)?),
-            reserved @ Permit::Reserved(_) => reserved,
+            WriteQuota::Measured(result) => WriteQuota::Reserved(result.map_err(stream_error)?),
+            reserved @ WriteQuota::Reserved(_) => reserved,
         };
-        let Permit::Reserved(reservation) = &self.permit else {
+        let WriteQuota::Reserved(reservation) = &self.next_write else {
             return Ok(0);
         };
         Ok(reservation.bytes().saturating_sub(hole_bytes).min(bytes))
     }
 
-    /// Takes the quota that is reserved for a write, and releases the part that is not needed. If the write needs more than was
-    /// reserved, such as after the guest truncated the file, releases all of it and makes another reservation.
+    /// Takes the reservation for a write, and releases the bytes that the write does not need. If the write needs more bytes than
+    /// were reserved, for example after the guest truncated the file, releases the reservation and makes another one. Does not
+    /// measure the directory, because [`OutputStream::write`] must not block.
     ///
     /// # Errors
     /// The error of a full disk if the quota does not suffice, or the error of reading the file size.
-    fn take_permit(&mut self, bytes: &Bytes) -> StreamResult<Reservation> {
+    fn take_reservation(&mut self, bytes: &Bytes) -> StreamResult<Reservation> {
         let bytes_needed = self.next_hole_bytes()?.saturating_add(bytes.len() as u64);
-        let permit = std::mem::replace(&mut self.permit, Permit::None);
-        if let Permit::Reserved(mut reservation) | Permit::Measured(Ok(mut reservation)) = permit {
+        let next_write = std::mem::replace(&mut self.next_write, WriteQuota::None);
+        if let WriteQuota::Reserved(mut reservation) | WriteQuota::Measured(Ok(mut reservation)) = next_write {
             if reservation.bytes() >= bytes_needed {
                 reservation.shrink(bytes_needed);
                 return Ok(reservation);
@@ -135,8 +143,8 @@ impl QuotaStream {
         reservation.ok_or_else(|| stream_error(disk_full()))
     }
 
-    /// Records that a write begins.
-    fn begin_write(&mut self, bytes: &Bytes, reservation: Reservation) {
+    /// Records that a write starts.
+    fn record_write_start(&mut self, bytes: &Bytes, reservation: Reservation) {
         self.last_write = Some(reservation);
         if let Some(position) = &mut self.position {
             *position = position.saturating_add(bytes.len() as u64);
@@ -144,14 +152,14 @@ impl QuotaStream {
     }
 
     /// Records that the last write has ended.
-    fn end_write(&mut self) {
+    fn record_write_end(&mut self) {
         self.last_write = None;
     }
 }
 
 impl Drop for QuotaStream {
     fn drop(&mut self) {
-        if let Permit::Reserved(reservation) | Permit::Measured(Ok(reservation)) = &mut self.permit {
+        if let WriteQuota::Reserved(reservation) | WriteQuota::Measured(Ok(reservation)) = &mut self.next_write {
             reservation.shrink(0);
         }
     }
@@ -165,9 +173,9 @@ fn stream_error(error: io::Error) -> StreamError {
 impl Pollable for QuotaStream {
     async fn ready(&mut self) {
         self.inner.ready().await;
-        self.end_write();
-        if let Permit::Measuring(measurement) = &mut self.permit {
-            self.permit = Permit::Measured(await_measurement(measurement).await);
+        self.record_write_end();
+        if let WriteQuota::Measuring(measurement) = &mut self.next_write {
+            self.next_write = WriteQuota::Measured(await_measurement(measurement).await);
         }
     }
 }
@@ -175,22 +183,22 @@ impl Pollable for QuotaStream {
 #[async_trait]
 impl OutputStream for QuotaStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let reservation = self.take_permit(&bytes)?;
-        self.begin_write(&bytes, reservation);
+        let reservation = self.take_reservation(&bytes)?;
+        self.record_write_start(&bytes, reservation);
         self.inner.write(bytes)
     }
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
-        // An earlier write may not have ended, and the file may still grow.
+        // Wait for an earlier write, because it can still enlarge the file.
         self.ready().await;
         let bytes_needed = self.next_hole_bytes()?.saturating_add(bytes.len() as u64);
-        let reservation = match self.take_permit(&bytes) {
+        let reservation = match self.take_reservation(&bytes) {
             Ok(reservation) => reservation,
             Err(_) => reserve(&self.quota, bytes_needed).await.map_err(stream_error)?,
         };
-        self.begin_write(&bytes, reservation);
+        self.record_write_start(&bytes, reservation);
         let outcome = self.inner.blocking_write_and_flush(bytes).await;
-        self.end_write();
+        self.record_write_end();
         outcome
     }
 
@@ -199,17 +207,17 @@ impl OutputStream for QuotaStream {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        let allowed = self.inner.check_write()?;
-        if allowed == 0 {
+        let stream_bytes_max = self.inner.check_write()?;
+        if stream_bytes_max == 0 {
             return Ok(0);
         }
-        self.end_write();
-        let permitted = self.request_permit(allowed as u64)?;
-        Ok(usize::try_from(permitted).unwrap_or(allowed))
+        self.record_write_end();
+        let quota_bytes_max = self.request_quota(stream_bytes_max as u64)?;
+        Ok(usize::try_from(quota_bytes_max).unwrap_or(stream_bytes_max))
     }
 
     async fn cancel(&mut self) {
         self.inner.cancel().await;
-        self.end_write();
+        self.record_write_end();
     }
 }

@@ -10,12 +10,12 @@ use super::guest_path::join_paths;
 use crate::grants::{AccessMode, AccessRequest};
 use toolwit_core::limits::{ByteCount, GUEST_PATH_BYTES_MAX};
 
-/// The maximum size of the pieces in which a file is read.
-const PIECE_BYTES: usize = 256 << 10;
+/// The maximum number of bytes that are read at once.
+const CHUNK_BYTES: usize = 256 << 10;
 
 /// Reads the text file at a path of the guest. Returns `None` if the path is invalid, or if the file is not granted, cannot be
-/// read, is not text or is too large. The guest cannot distinguish these cases. A missing grant, and a file that is not text or
-/// too large, are recorded for the operator.
+/// read, is not text or is too large. The guest cannot distinguish these cases. Records for the operator that a grant is missing,
+/// or that the file is not text or is too large.
 ///
 /// Opens the file through a granted directory, as a guest with the interfaces of WASI would.
 pub(crate) async fn read_text_file(
@@ -35,7 +35,9 @@ pub(crate) async fn read_text_file(
         Some((directory_path.len(), directory.rep(), relative))
     });
     let outcome = match candidates.max_by_key(|(length, ..)| *length) {
-        Some((_, directory, relative)) => read_in(files, Resource::new_borrow(directory), relative, bytes_max).await,
+        Some((_, directory, relative)) => {
+            read_in_directory(files, Resource::new_borrow(directory), relative, bytes_max).await
+        }
         None => Err(types::ErrorCode::NoEntry.into()),
     };
     for (directory, _) in directories {
@@ -47,7 +49,7 @@ pub(crate) async fn read_text_file(
             Err(_) => "the file is not text".to_owned(),
         },
         Ok(Err(())) => format!("the file has more than {}", ByteCount(bytes_max as u64)),
-        // The access to a path without a grant has been recorded.
+        // `open_at` has recorded the access to a path without a grant.
         Err(error) => return error.downcast().map(|_| None),
     };
     if let Some(authority) = files.authority {
@@ -57,8 +59,8 @@ pub(crate) async fn read_text_file(
     Ok(None)
 }
 
-/// Reads the file at a path relative to a directory. The inner error means that the file is too large.
-async fn read_in(
+/// Reads the file at a path relative to a directory. The inner error means that the file has more than `bytes_max` bytes.
+async fn read_in_directory(
     files: &mut FilesView<'_>,
     directory: Resource<Descriptor>,
     path: &str,
@@ -74,15 +76,16 @@ async fn read_in(
     bytes
 }
 
+/// Reads an open file. The inner error means that the file has more than `bytes_max` bytes.
 async fn read_to_end(files: &mut FilesView<'_>, descriptor: u32, bytes_max: usize) -> FsResult<Result<Vec<u8>, ()>> {
     let mut bytes = Vec::new();
     loop {
-        // One byte more than the limit detects a file that is too large.
-        let bytes_wanted = bytes_max.saturating_add(1).saturating_sub(bytes.len()).min(PIECE_BYTES) as u64;
+        // Reading one byte more than the limit detects a file that is too large.
+        let bytes_wanted = bytes_max.saturating_add(1).saturating_sub(bytes.len()).min(CHUNK_BYTES) as u64;
         let descriptor = Resource::new_borrow(descriptor);
-        let (piece, is_end) = types::HostDescriptor::read(files, descriptor, bytes_wanted, bytes.len() as u64).await?;
-        let is_end = is_end || piece.is_empty();
-        bytes.extend(piece);
+        let (chunk, is_end) = types::HostDescriptor::read(files, descriptor, bytes_wanted, bytes.len() as u64).await?;
+        let is_end = is_end || chunk.is_empty();
+        bytes.extend(chunk);
         if bytes.len() > bytes_max {
             return Ok(Err(()));
         }

@@ -1,7 +1,7 @@
-//! `wasi:filesystem` 0.3. Each operation has the guards of its predecessor in 0.2, around wasmtime's implementation.
+//! `wasi:filesystem` 0.3. Each operation makes the same checks as its counterpart in 0.2, and then calls wasmtime's implementation.
 //!
-//! Operations of one instance can run concurrently here. Operations that use disk space run one after another, so that
-//! none of them changes a file between the check and the write of another one.
+//! In 0.3, operations of one instance can run concurrently. Operations that use disk space run one after another, so that no
+//! operation changes a file between the quota check and the write of another operation.
 
 mod entries;
 
@@ -27,7 +27,7 @@ use crate::link::host::host_state::HostState;
 use toolwit_core::limits::GUEST_PATH_BYTES_MAX;
 use types::HostDescriptorWithStore as Operations;
 
-/// Selects the store data of the host functions, for the linker.
+/// The type by which the linker selects the data of the host functions: a [`FilesView`].
 pub(crate) struct GrantedFiles3;
 
 impl wasmtime::component::HasData for GrantedFiles3 {
@@ -39,7 +39,7 @@ type Fd = Resource<Descriptor>;
 /// The access of a concurrent operation to the files of its store.
 type FilesAccessor = Accessor<HostState, GrantedFiles3>;
 
-/// The outcome of an operation that delivers or receives a stream, as a future of the guest.
+/// A future of the guest: the outcome of an operation that sends a stream to the guest or receives a stream from it.
 type OutcomeFuture = FutureReader<Result<(), types::ErrorCode>>;
 
 /// Links the file system of WASI 0.3.
@@ -48,8 +48,8 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
     types::add_to_linker::<HostState, GrantedFiles3>(linker, HostState::files)
 }
 
-/// Returns the accessor of the store for wasmtime's implementation.
-fn wasi(store: &FilesAccessor) -> Accessor<HostState, WasiFilesystem> {
+/// Returns an accessor of the same store for wasmtime's implementation.
+fn wasi_accessor(store: &FilesAccessor) -> Accessor<HostState, WasiFilesystem> {
     store.with_getter::<WasiFilesystem>(HostState::wasi_files)
 }
 
@@ -57,7 +57,7 @@ fn with_files<T>(store: &FilesAccessor, work: impl FnOnce(&mut FilesView<'_>) ->
     store.with(|mut store| work(&mut store.get()))
 }
 
-/// Refuses every operation on the empty root, which is `/` of a guest without a grant for `/`.
+/// Refuses an operation on the [`EmptyRoot`](super::EmptyRoot), as on a path that does not exist.
 fn require_not_empty_root(store: &FilesAccessor, fd: &Fd) -> FilesystemResult<()> {
     if with_files(store, |files| files.is_empty_root(fd)) {
         return Err(types::ErrorCode::NoEntry.into());
@@ -65,13 +65,13 @@ fn require_not_empty_root(store: &FilesAccessor, fd: &Fd) -> FilesystemResult<()
     Ok(())
 }
 
-/// Waits until no other operation of the instance uses disk space.
+/// Waits until no other operation of the instance uses disk space, and locks out other operations until the guard is dropped.
 async fn lock_disk(store: &FilesAccessor) -> OwnedMutexGuard<()> {
     let disk_lock: Arc<Mutex<()>> = with_files(store, |files| files.disk_lock.clone());
     disk_lock.lock_owned().await
 }
 
-/// Reserves quota. Returns `None` if the descriptor has no quota.
+/// Reserves quota for bytes that are about to be written through a descriptor. Returns `None` if the descriptor has no quota.
 async fn reserve_quota(store: &FilesAccessor, fd: &Fd, bytes: u64) -> FilesystemResult<Option<Reservation>> {
     match with_files(store, |files| files.quota(fd)) {
         Some(quota) => Ok(Some(reserve(&quota, bytes).await?)),
@@ -79,7 +79,7 @@ async fn reserve_quota(store: &FilesAccessor, fd: &Fd, bytes: u64) -> Filesystem
     }
 }
 
-/// Refuses to move or link a file from a directory of one quota to a directory of another, as between two file systems.
+/// Refuses to move or link a file from a directory of one quota to a directory of another quota, with the error of two file systems.
 fn require_same_quota(store: &FilesAccessor, from: &Fd, to: &Fd) -> FilesystemResult<()> {
     let has_same_quota = with_files(store, |files| files.has_same_quota(from, to));
     if has_same_quota {
@@ -88,17 +88,17 @@ fn require_same_quota(store: &FilesAccessor, from: &Fd, to: &Fd) -> FilesystemRe
     Err(types::ErrorCode::CrossDevice.into())
 }
 
-/// Forwards operations on a descriptor to wasmtime's implementation.
+/// Forwards operations on a descriptor to wasmtime's implementation. Refuses the empty root.
 macro_rules! forward {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
         $(async fn $name(store: &FilesAccessor, fd: Fd $(, $arg: $ty)*) -> FilesystemResult<$result> {
             require_not_empty_root(store, &fd)?;
-            <WasiFilesystem as Operations<HostState>>::$name(&wasi(store), fd $(, $arg)*).await
+            <WasiFilesystem as Operations<HostState>>::$name(&wasi_accessor(store), fd $(, $arg)*).await
         })*
     };
 }
 
-/// Forwards operations on a path to wasmtime's implementation. Records the access, allowed or denied.
+/// Forwards operations on a path to wasmtime's implementation. Refuses the empty root, and records the access, allowed or denied.
 macro_rules! forward_path {
     ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(
@@ -111,7 +111,7 @@ macro_rules! forward_path {
             let guest_path = with_files(store, |files| files.guest_path(&fd, &path));
             let outcome = match require_not_empty_root(store, &fd) {
                 Ok(()) => {
-                    let wasi = wasi(store);
+                    let wasi = wasi_accessor(store);
                     <WasiFilesystem as Operations<HostState>>::$name(&wasi, fd, $($flags,)? path $(, $arg)*).await
                 }
                 Err(error) => Err(error),
@@ -202,14 +202,14 @@ impl Operations<HostState> for GrantedFiles3 {
         if with_files(store, |files| files.is_empty_root(&fd)) {
             return Ok(types::DescriptorFlags::READ);
         }
-        <WasiFilesystem as Operations<HostState>>::get_flags(&wasi(store), fd).await
+        <WasiFilesystem as Operations<HostState>>::get_flags(&wasi_accessor(store), fd).await
     }
 
     async fn get_type(store: &FilesAccessor, fd: Fd) -> FilesystemResult<types::DescriptorType> {
         if with_files(store, |files| files.is_empty_root(&fd)) {
             return Ok(types::DescriptorType::Directory);
         }
-        <WasiFilesystem as Operations<HostState>>::get_type(&wasi(store), fd).await
+        <WasiFilesystem as Operations<HostState>>::get_type(&wasi_accessor(store), fd).await
     }
 
     async fn is_same_object(store: &FilesAccessor, first: Fd, second: Fd) -> wasmtime::Result<bool> {
@@ -219,7 +219,7 @@ impl Operations<HostState> for GrantedFiles3 {
         if roots.contains(&true) {
             return Ok(roots == [true, true]);
         }
-        <WasiFilesystem as Operations<HostState>>::is_same_object(&wasi(store), first, second).await
+        <WasiFilesystem as Operations<HostState>>::is_same_object(&wasi_accessor(store), first, second).await
     }
 
     async fn set_size(store: &FilesAccessor, fd: Fd, size: u64) -> FilesystemResult<()> {
@@ -227,7 +227,7 @@ impl Operations<HostState> for GrantedFiles3 {
         let _disk_lock = lock_disk(store).await;
         let hole_bytes = with_files(store, |files| files.hole_bytes(&fd, size))?;
         let _reservation = reserve_quota(store, &fd, hole_bytes).await?;
-        <WasiFilesystem as Operations<HostState>>::set_size(&wasi(store), fd, size).await
+        <WasiFilesystem as Operations<HostState>>::set_size(&wasi_accessor(store), fd, size).await
     }
 
     async fn create_directory_at(store: &FilesAccessor, fd: Fd, path: String) -> FilesystemResult<()> {
@@ -236,7 +236,7 @@ impl Operations<HostState> for GrantedFiles3 {
             require_not_empty_root(store, &fd)?;
             let _disk_lock = lock_disk(store).await;
             let _reservation = reserve_quota(store, &fd, ENTRY_BYTES).await?;
-            <WasiFilesystem as Operations<HostState>>::create_directory_at(&wasi(store), fd, path).await
+            <WasiFilesystem as Operations<HostState>>::create_directory_at(&wasi_accessor(store), fd, path).await
         };
         let outcome = create.await;
         with_files(store, |files| {
@@ -267,7 +267,7 @@ impl Operations<HostState> for GrantedFiles3 {
             require_not_empty_root(store, &fd)?;
             require_not_empty_root(store, &to)?;
             require_same_quota(store, &fd, &to)?;
-            <WasiFilesystem as Operations<HostState>>::rename_at(&wasi(store), fd, path, to, new_path).await
+            <WasiFilesystem as Operations<HostState>>::rename_at(&wasi_accessor(store), fd, path, to, new_path).await
         };
         let outcome = rename.await;
         record_outcome_of_both_paths(store, &guest_paths, outcome)
@@ -279,7 +279,7 @@ impl Operations<HostState> for GrantedFiles3 {
             require_not_empty_root(store, &fd)?;
             let _disk_lock = lock_disk(store).await;
             let _reservation = reserve_quota(store, &fd, ENTRY_BYTES.saturating_add(target.len() as u64)).await?;
-            <WasiFilesystem as Operations<HostState>>::symlink_at(&wasi(store), fd, target, path).await
+            <WasiFilesystem as Operations<HostState>>::symlink_at(&wasi_accessor(store), fd, target, path).await
         };
         let outcome = create.await;
         with_files(store, |files| {
@@ -308,7 +308,8 @@ impl Operations<HostState> for GrantedFiles3 {
             return Err(types::ErrorCode::NameTooLong.into());
         }
         let grant = with_files(store, |files| {
-            files.descriptors.get(&fd.rep()).and_then(|open| open.grant.clone())
+            let directory = files.descriptors.get(&fd.rep());
+            directory.and_then(|directory| directory.grant.clone())
         });
         let outcome = open(store, fd, path_flags, path, open_flags, flags).await;
         with_files(store, |files| {
@@ -329,7 +330,7 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 }
 
-/// Records the access to both paths, allowed or denied. Returns the result unchanged.
+/// Records the access to both paths of an operation, allowed or denied. Returns the outcome unchanged.
 fn record_outcome_of_both_paths(
     store: &FilesAccessor,
     guest_paths: &[String; 2],
@@ -371,7 +372,7 @@ fn write_stream(
     FutureReader::new(&mut store, receiver)
 }
 
-/// Returns a future that immediately delivers an error.
+/// Returns a future that is ready and has an error as its outcome.
 fn failed_outcome_future(
     store: &mut Access<'_, HostState, GrantedFiles3>,
     error: types::ErrorCode,

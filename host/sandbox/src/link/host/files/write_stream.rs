@@ -1,4 +1,4 @@
-//! Streams of WASI 0.3 into files, which draw on the quota of a directory.
+//! Streams of WASI 0.3 that a guest writes to a file. They draw on the quota of the directory.
 
 use std::fs::File;
 use std::io;
@@ -26,7 +26,7 @@ pub(super) enum WritePosition {
     End,
 }
 
-/// A stream of a guest into a file.
+/// The consumer of a stream: it writes the bytes of the stream to a file.
 pub(super) struct WriteStream {
     file: Arc<File>,
     quota: Arc<DirectoryQuota>,
@@ -35,6 +35,7 @@ pub(super) struct WriteStream {
     position: WritePosition,
     /// The running write. It returns the number of written bytes.
     running_write: Option<BoxFuture<'static, io::Result<usize>>>,
+    /// The sender of the outcome that the guest awaits; `None` after the outcome was sent.
     outcome_sender: Option<oneshot::Sender<Result<(), ErrorCode>>>,
 }
 
@@ -64,9 +65,9 @@ impl WriteStream {
         }
     }
 
-    /// Writes a chunk on a thread for blocking work. The write continues if the stream is dropped, and keeps its
+    /// Writes a chunk on a thread for blocking work. If the stream is dropped, a running write continues, and keeps its
     /// reservation until it ends.
-    fn write(&self, bytes: Vec<u8>) -> BoxFuture<'static, io::Result<usize>> {
+    fn write_chunk(&self, bytes: Vec<u8>) -> BoxFuture<'static, io::Result<usize>> {
         let (file, quota, disk_lock) = (self.file.clone(), self.quota.clone(), self.disk_lock.clone());
         let position = self.position;
         Box::pin(async move {
@@ -75,8 +76,8 @@ impl WriteStream {
                 let _guard = guard;
                 write_within_quota(&file, &quota, position, &bytes)
             };
-            let outcome = tokio::task::spawn_blocking(write).await;
-            outcome.unwrap_or_else(|error| Err(io::Error::other(error)))
+            let joined = tokio::task::spawn_blocking(write).await;
+            joined.unwrap_or_else(|error| Err(io::Error::other(error)))
         })
     }
 }
@@ -87,7 +88,8 @@ impl Drop for WriteStream {
     }
 }
 
-/// Reserves quota for the bytes and for a hole before them, and writes the bytes. Returns the number of written bytes.
+/// Reserves quota for the bytes, and for the hole before them if the position is after the end of the file. Then writes the bytes.
+/// Returns the number of written bytes.
 fn write_within_quota(
     file: &File,
     quota: &Arc<DirectoryQuota>,
@@ -131,12 +133,12 @@ impl StreamConsumer<HostState> for WriteStream {
                 return Poll::Ready(Ok(StreamResult::Completed));
             }
             let bytes = remaining[..remaining.len().min(CHUNK_BYTES)].to_vec();
-            this.running_write = Some(this.write(bytes));
+            this.running_write = Some(this.write_chunk(bytes));
         }
         let Some(running_write) = &mut this.running_write else {
             return Poll::Ready(Ok(StreamResult::Completed));
         };
-        // A write that has begun cannot be cancelled.
+        // The parameter `_finish` is ignored, because a running write cannot be cancelled.
         let outcome = ready!(running_write.as_mut().poll(context));
         this.running_write = None;
         Poll::Ready(Ok(match outcome {

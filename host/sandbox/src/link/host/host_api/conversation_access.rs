@@ -11,19 +11,20 @@ use toolwit_core::limits::{ByteCount, CallLimits, OUTPUT_BYTES_MAX};
 use toolwit_core::text::{json_weight, printable};
 use toolwit_core::{Artifact, BlackboardEntry, ToolContext};
 
-/// The access of a guest to its conversation: restricted to its grants and limits, with secrets redacted.
+/// The access of a guest to its conversation during one call. The grants and limits of the guest restrict the access, and secrets
+/// are redacted.
 pub(crate) struct ConversationAccess {
     pub(super) context: ToolContext,
     pub(super) authority: Authority,
     pub(super) limits: CallLimits,
     pub(super) deadline: Deadline,
-    /// The budget of nested calls, created by the first nested call.
+    /// The budget of the guest's nested calls, created by the first of them.
     nested_budget: OnceLock<Arc<NestedBudget>>,
     artifacts: Vec<Artifact>,
     /// The estimated memory of the attached artifacts, in bytes.
     artifact_memory_bytes: u64,
-    /// The size of the text that has been shown to the user so far, in bytes.
-    text_bytes: usize,
+    /// The size of the texts that the user has received so far, in bytes.
+    user_text_bytes: usize,
 }
 
 impl ConversationAccess {
@@ -36,14 +37,14 @@ impl ConversationAccess {
             nested_budget: OnceLock::new(),
             artifacts: Vec::new(),
             artifact_memory_bytes: 0,
-            text_bytes: 0,
+            user_text_bytes: 0,
         }
     }
 
     /// Returns the budget of the calls that the guest makes.
     pub(super) fn nested_budget(&self) -> &Arc<NestedBudget> {
-        let budget = || CallStack::nested_budget(&self.context, self.limits.nested_calls_max);
-        self.nested_budget.get_or_init(budget)
+        let create_budget = || CallStack::nested_call_budget(&self.context, self.limits.nested_calls_max);
+        self.nested_budget.get_or_init(create_budget)
     }
 
     /// Takes the artifacts that the guest attached.
@@ -70,29 +71,29 @@ impl ConversationAccess {
         }
     }
 
-    /// Returns a guest's text without secrets and control characters, cut to the limits of one text and of the call, and counts
-    /// its bytes. Returns `None` if the text is then empty.
+    /// Removes secrets and control characters from a text of the guest, cuts the text to the limits of one text and of the call, and
+    /// counts its bytes. Returns `None` if the text is then empty.
     fn text_for_user(&mut self, text: &str) -> Option<String> {
         let bytes_left = self
             .limits
             .log_bytes_max
-            .saturating_sub(self.text_bytes)
+            .saturating_sub(self.user_text_bytes)
             .min(OUTPUT_BYTES_MAX);
-        // Redacted after control characters are removed, so that they cannot hide a secret, and before the text is cut, so
-        // that no part of a secret remains.
+        // Control characters are removed before the redaction, because they could hide a secret. The text is cut after the
+        // redaction, because the redaction does not find a part of a secret.
         let redacted = self.authority.redactor.redact_text(&printable(text)).into_owned();
         let mut end = redacted.len().min(bytes_left);
         while !redacted.is_char_boundary(end) {
             end -= 1;
         }
-        self.text_bytes += end;
+        self.user_text_bytes += end;
         (end > 0).then(|| redacted[..end].to_owned())
     }
 
     /// Adds an artifact to the result of the call.
     ///
     /// # Errors
-    /// A text for the guest, if the artifact could not be parsed or the artifacts exceed the limit.
+    /// A text for the guest: the error of `artifact`, or that the artifacts would exceed their limit.
     pub(super) fn attach(&mut self, artifact: Result<Artifact, String>) -> Result<(), String> {
         let artifact = artifact?;
         let bytes = (artifact.kind.len() + json_weight(artifact.value.to_string().as_bytes())) as u64;
@@ -139,7 +140,10 @@ impl ConversationAccess {
         }
     }
 
-    /// Checks the grant of the blackboard. A denial is returned to the guest, and recorded for the operator.
+    /// Checks the grant of the blackboard, and records a denial for the operator.
+    ///
+    /// # Errors
+    /// The denial, as a text for the guest.
     fn require_blackboard(&self, mode: AccessMode) -> Result<(), String> {
         let request = AccessRequest::Blackboard(mode);
         match self.authority.require_access(&request) {

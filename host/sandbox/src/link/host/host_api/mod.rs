@@ -17,7 +17,7 @@ use crate::inspect::interfaces::{PLUGIN_PACKAGE, PLUGIN_VERSION};
 
 type Context<'a> = StoreContextMut<'a, HostState>;
 
-/// Links the interfaces.
+/// Links all interfaces of `toolwit:plugin`.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     let name = |interface: &str| format!("{PLUGIN_PACKAGE}{interface}@{PLUGIN_VERSION}");
 
@@ -47,9 +47,9 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
     blackboard.func_wrap(
         "put",
         |mut store: Context<'_>, (name, artifact): (Option<String>, WitArtifact)| {
-            // Parsed only after the access check.
-            let artifact = || artifact.parse();
-            Ok((store.data_mut().conversation()?.blackboard_put(name, artifact),))
+            // `blackboard_put` parses the artifact only after its access check.
+            let parse_artifact = || artifact.parse();
+            Ok((store.data_mut().conversation()?.blackboard_put(name, parse_artifact),))
         },
     )?;
     blackboard.func_wrap("list", |mut store: Context<'_>, (): ()| {

@@ -1,4 +1,4 @@
-//! Calls of tools by a guest: restricted to its grants, and within the limits of the surrounding call.
+//! Nested calls: tools that a guest calls. The grants of the guest and the limits of the surrounding call apply.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,12 +16,12 @@ use toolwit_core::limits::LimitOverrides;
 use toolwit_core::{Error, ErrorKind, ExceededLimit, Phase};
 use toolwit_core::{ToolContext, ToolError, ToolResult, parse_arguments};
 
-/// A counter of the fuel that the nested calls of one call have used. It is an extension of the context of the nested calls.
+/// A counter of the fuel that the nested calls of one call have used. The contexts of the nested calls have it as an extension.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FuelMeter(Arc<AtomicU64>);
 
 impl FuelMeter {
-    /// Returns the meter of the surrounding call, or `None` for an outermost call.
+    /// Returns the meter in the context of a nested call. Returns `None` for an outermost call.
     pub(crate) fn of(context: &ToolContext) -> Option<Self> {
         context.extension::<Self>().cloned()
     }
@@ -34,28 +34,28 @@ impl FuelMeter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns the limits that the context of a call requests, or `None` if it requests none. A nested call has at most the
-    /// fuel that is left when it starts, even if a native tool or a follow-up call makes it.
+    /// Returns the limits that the context of a call requests, or `None` if the context requests no limits. Subtracts the fuel that
+    /// earlier calls with the same meter have used, because the calls that a nested native tool makes share the same fuel.
     pub(crate) fn requested_limits(context: &ToolContext) -> Option<LimitOverrides> {
-        let mut request = context.extension::<LimitOverrides>()?.clone();
+        let mut overrides = context.extension::<LimitOverrides>()?.clone();
         if let Some(meter) = Self::of(context) {
-            request.fuel_max = request.fuel_max.map(|fuel| fuel.saturating_sub(meter.total()).max(1));
+            overrides.fuel_max = overrides.fuel_max.map(|fuel| fuel.saturating_sub(meter.total()).max(1));
         }
-        Some(request)
+        Some(overrides)
     }
 }
 
-/// The calls that surround a nested call: their depth, budgets, sessions and rights. It is an extension of the context of the
-/// nested call.
+/// The depth of a nested call, and the budgets, sessions and rights of the calls that surround it. The context of the nested call
+/// has it as an extension.
 #[derive(Clone, Debug)]
 pub(crate) struct CallStack {
     /// The depth of the nested call. The outermost call has the depth 1.
     depth: u32,
     /// The budget of the calling plugin's nested calls, which are also charged to the budgets of its callers.
-    nested_calls: Arc<NestedBudget>,
-    /// The HTTP budget of the calling plugin. Its use is also charged to the budgets of its callers.
+    call_budget: Arc<NestedBudget>,
+    /// The HTTP budget of the calling plugin, which is also charged to the budgets of its callers.
     http_budget: Option<Arc<HttpBudget>>,
-    /// The numbers of the sessions whose instances wait for the nested call to end.
+    /// The numbers of the sessions that the surrounding calls hold. Their instances wait until the nested call ends.
     held_sessions: Arc<[u64]>,
     /// The effective rights of the calling plugin, limited to those of its callers.
     caller_rights: Arc<EffectiveRights>,
@@ -67,9 +67,10 @@ impl CallStack {
         context.extension::<Self>()
     }
 
-    /// Creates the budget of a guest's nested calls, which are also charged to the budget of the surrounding call.
-    pub(super) fn nested_budget(context: &ToolContext, calls_max: u32) -> Arc<NestedBudget> {
-        let outer = Self::of(context).map(|stack| stack.nested_calls.clone());
+    /// Creates the budget for the nested calls of a guest, whose call has this context. The nested calls are also charged to the
+    /// budget of the surrounding call.
+    pub(super) fn nested_call_budget(context: &ToolContext, calls_max: u32) -> Arc<NestedBudget> {
+        let outer = Self::of(context).map(|stack| stack.call_budget.clone());
         Arc::new(NestedBudget::new(calls_max.into(), outer))
     }
 
@@ -83,12 +84,12 @@ impl CallStack {
         &self.caller_rights
     }
 
-    /// Returns the numbers of the sessions whose instances wait for this call to end.
+    /// Returns the numbers of the sessions that the calls around a call hold. Their instances wait until the call ends.
     pub(crate) fn held_sessions(context: &ToolContext) -> Arc<[u64]> {
         Self::of(context).map_or_else(|| [].into(), |stack| stack.held_sessions.clone())
     }
 
-    /// Refuses a call into an instance that waits for this call to end.
+    /// Refuses a call into the instance of `session` if this instance waits for the call to end.
     ///
     /// # Errors
     /// [`ErrorKind::Reentrant`].
@@ -130,12 +131,12 @@ pub(in crate::link::host) async fn call(
         );
         return Ok(Err(ToolError::Model(error)));
     };
-    let stack = match nested_stack(conversation, session, http_budget) {
+    let stack = match stack_for_nested_call(conversation, session, http_budget) {
         Ok(stack) => stack,
         Err(error) => return Ok(Err(ToolError::Model(error))),
     };
-    // The other plugin's result is not searched for this plugin's secrets, so the secrets are redacted in the arguments. The
-    // text is redacted for secrets that are numbers, and the parsed values for secrets that were escaped.
+    // The secrets of this plugin are redacted in the arguments, because the result of the called tool is not searched for them.
+    // Redacting the JSON text finds secrets that are numbers. Redacting the parsed values finds secrets that were escaped.
     let redactor = &conversation.authority.redactor;
     let arguments = match parse_arguments(&redactor.redact_text(arguments)) {
         Ok(parsed) => redactor.redact_arguments(parsed.arguments),
@@ -171,13 +172,13 @@ pub(in crate::link::host) async fn call(
 ///
 /// # Errors
 /// [`ErrorKind::NestedCalls`] if the call would exceed the depth or the budget.
-fn nested_stack(
+fn stack_for_nested_call(
     conversation: &ConversationAccess,
     session: Option<u64>,
     http_budget: Option<Arc<HttpBudget>>,
 ) -> Result<CallStack, Error> {
     let outer = CallStack::of(&conversation.context);
-    // The outermost call has no stack.
+    // The outermost call has the depth 1 and no stack.
     let depth = outer.map_or(1, |stack| stack.depth).saturating_add(1);
     let depth_max = conversation.limits.nested_depth_max;
     if depth > depth_max {
@@ -196,7 +197,7 @@ fn nested_stack(
     let held_sessions = outer.map_or(&[][..], |stack| &stack.held_sessions);
     Ok(CallStack {
         depth,
-        nested_calls: conversation.nested_budget().clone(),
+        call_budget: conversation.nested_budget().clone(),
         http_budget,
         held_sessions: held_sessions.iter().copied().chain(session).collect(),
         caller_rights: Arc::new(conversation.authority.rights.effective.clone()),
@@ -209,10 +210,10 @@ fn limit_exceeded(message: String, name: &'static str, max: u64, used: u64) -> E
         .with_limit(ExceededLimit::new(name, max, used))
 }
 
-/// Returns the limits for a nested call: the fuel and the time that are left, and the maximum depth. The budgets of nested
-/// calls and of HTTP are not among them, because the nested call draws on the budgets of its callers.
+/// Returns the limits for a nested call: the fuel and the time that are left, and the maximum depth. Nested calls and
+/// HTTP are not limited here, because the nested call draws on the budgets of its callers.
 fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitOverrides {
-    let mut request = conversation
+    let mut overrides = conversation
         .context
         .extension::<LimitOverrides>()
         .cloned()
@@ -221,11 +222,11 @@ fn remaining_limits(conversation: &ConversationAccess, fuel: u64) -> LimitOverri
         .deadline
         .instant()
         .saturating_duration_since(Instant::now());
-    // A limit of zero is invalid. With one unit, the call ends at its first step.
+    // A limit of zero is invalid. With one unit of fuel or one millisecond, the call ends at once.
     let (fuel, wall) = (fuel.max(1), wall.max(Duration::from_millis(1)));
     let depth = conversation.limits.nested_depth_max;
-    request.fuel_max = Some(request.fuel_max.map_or(fuel, |max| max.min(fuel)));
-    request.wall_max = Some(request.wall_max.map_or(wall, |max| max.min(wall)));
-    request.nested_depth_max = Some(request.nested_depth_max.map_or(depth, |max| max.min(depth)));
-    request
+    overrides.fuel_max = Some(overrides.fuel_max.map_or(fuel, |max| max.min(fuel)));
+    overrides.wall_max = Some(overrides.wall_max.map_or(wall, |max| max.min(wall)));
+    overrides.nested_depth_max = Some(overrides.nested_depth_max.map_or(depth, |max| max.min(depth)));
+    overrides
 }

@@ -1,4 +1,4 @@
-//! The types of `toolwit:plugin`, with their conversions.
+//! The types of `toolwit:plugin`, with their conversions from and to the types of `toolwit_core`.
 
 use wasmtime::component::{ComponentType, Lift, Lower};
 
@@ -58,7 +58,7 @@ pub(super) enum WitToolError {
 }
 
 impl WitArtifact {
-    /// Converts the artifact and parses its value.
+    /// Converts the artifact, and parses its value as JSON.
     ///
     /// # Errors
     /// A text for the guest, if the value is not JSON or would take too much memory when it is parsed.

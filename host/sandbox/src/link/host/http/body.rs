@@ -1,4 +1,4 @@
-//! HTTP bodies that are limited and redacted while they stream.
+//! HTTP bodies. Limits are enforced and secrets are redacted while the bodies stream.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::http_budget::HttpBudget;
 use crate::grants::authority::Authority;
 use crate::grants::redact::StreamMask;
 
-/// The body of a guest's request. It draws on the budget of the call, and refuses trailers.
+/// The body of a guest's request. It draws on the HTTP budget of the call, and refuses trailers.
 pub(super) struct OutgoingBody {
     pub(super) body: WasiBody,
     pub(super) budget: Arc<HttpBudget>,
@@ -48,11 +48,12 @@ impl Body for OutgoingBody {
     }
 }
 
-/// The body of a response to a guest. Its connection counts the bytes.
+/// The body of a response to a guest, without secrets. [`CountedStream`](super::counted_stream::CountedStream) counts its bytes.
 pub(super) struct IncomingBody {
     body: hyper::body::Incoming,
     /// The authority whose redactor removes secrets from the body.
     authority: Authority,
+    /// Masks the secrets, including those that are split between frames.
     mask: StreamMask,
     /// The time limit between two frames.
     between_frames_max: std::time::Duration,
@@ -82,6 +83,7 @@ impl IncomingBody {
         }
     }
 
+    /// Ends the body with an error.
     fn fail(&mut self, error: Error) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         self.has_ended = true;
         Poll::Ready(Some(Err(error)))

@@ -1,4 +1,4 @@
-//! A connection whose received bytes are counted where they enter the host.
+//! A connection that counts the bytes that the host receives.
 
 use std::io;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use wasmtime_wasi_http::Error;
 use super::http_budget::HttpBudget;
 use crate::link::limits::nested_budget::BudgetExceeded;
 
-/// A connection that charges every received byte to the budget of a call. Informational responses, the framing of a body and
-/// the data of TLS count too.
+/// A connection that charges every received byte to the HTTP budget of a call. The bytes of TLS, of informational responses and of
+/// the framing of a body count too.
 pub(super) struct CountedStream<S> {
     stream: S,
     budget: Arc<HttpBudget>,
@@ -26,10 +26,10 @@ impl<S> CountedStream<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
+        let bytes_before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buf))?;
-        let received = buf.filled().len() - before;
-        Poll::Ready(self.budget.take_bytes(received).map_err(io::Error::other))
+        let received_bytes = buf.filled().len() - bytes_before;
+        Poll::Ready(self.budget.take_bytes(received_bytes).map_err(io::Error::other))
     }
 }
 
@@ -47,7 +47,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CountedStream<S> {
     }
 }
 
-/// Converts the error of a connection. An exceeded budget becomes the error of a response that is too large.
+/// Converts the error of a connection. If its cause is an exceeded budget, returns the error of a response that is too large.
 pub(super) fn connection_error(error: hyper::Error) -> Error {
     let causes = std::iter::successors(std::error::Error::source(&error), |cause| cause.source());
     let exceeded = causes

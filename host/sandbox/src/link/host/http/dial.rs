@@ -1,4 +1,4 @@
-//! Sending an admitted request: resolve the name, check the addresses, connect to a checked address.
+//! Sends a request that the gate has admitted: resolves the name, checks the addresses, and connects to a checked address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -23,11 +23,12 @@ use super::secret_placement::insert_secrets;
 use crate::grants::{AccessRequest, RequestHost, Scheme, decide_address};
 use toolwit_core::limits::CONNECT_WALL_MAX;
 
-/// The maximum number of addresses of one name that are tried.
+/// The maximum number of addresses of one name to which the host tries to connect.
 const ADDRESSES_MAX: usize = 4;
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+/// A connection to a server, with or without TLS.
+trait ServerStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ServerStream for T {}
 
 /// Sends a request and returns its response, with the future that drives the connection. Redirects are not followed: the guest
 /// must send a new request for each.
@@ -43,7 +44,8 @@ pub(super) async fn send(
     exchange(&admitted, request, options, stream).await
 }
 
-/// Converts a request to the form that is sent: with secrets, the checked host, and a body that draws on the budget.
+/// Converts a request to the form that is sent: inserts secrets, sets the `Host` header to the checked host, and wraps the body so
+/// that it draws on the budget. Takes the bytes of the head from the budget.
 fn prepare_request(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Result<Request<OutgoingBody>, Error> {
     let (mut parts, body) = request.into_parts();
     let path_and_query = insert_secrets(&admitted.authority.secrets, &admitted.target, &mut parts.headers)
@@ -57,6 +59,7 @@ fn prepare_request(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Re
     let header_bytes: usize = parts
         .headers
         .iter()
+        // Each header also has a colon, a space and a line break.
         .map(|(name, value)| name.as_str().len() + value.len() + 4)
         .sum();
     let head_bytes = header_bytes + path_and_query.len();
@@ -67,8 +70,8 @@ fn prepare_request(admitted: &AdmittedRequest, request: Request<WasiBody>) -> Re
     Ok(Request::from_parts(parts, OutgoingBody { body, budget }))
 }
 
-/// Checks all addresses of the host, and tries to connect to the first [`ADDRESSES_MAX`] of them until one accepts.
-async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<Box<dyn Stream>, Error> {
+/// Checks all addresses of the host, and tries to connect to the first [`ADDRESSES_MAX`] of them, until one address accepts.
+async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<Box<dyn ServerStream>, Error> {
     let addresses = resolve_and_check(admitted).await?;
     let connect_wall_max = options
         .connect_timeout
@@ -93,7 +96,7 @@ async fn connect(admitted: &AdmittedRequest, options: RequestOptions) -> Result<
     Err(last_error)
 }
 
-/// Resolves the host and checks its addresses. The request is refused if any address is not permitted: a name that also
+/// Resolves the host and checks its addresses. Refuses the request if any address is not permitted, because a name that also
 /// resolves to an internal address is not trusted.
 async fn resolve_and_check(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Error> {
     let addresses = match &admitted.target.host {
@@ -122,28 +125,28 @@ async fn resolve_and_check(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Er
 async fn connect_tls(
     network: &Network,
     host: &RequestHost,
-    stream: impl Stream + 'static,
-) -> Result<Box<dyn Stream>, Error> {
+    stream: impl ServerStream + 'static,
+) -> Result<Box<dyn ServerStream>, Error> {
     let name = match host {
         RequestHost::Name(name) => ServerName::try_from(name.clone()).map_err(|_| Error::TlsProtocolError)?,
         RequestHost::Address(address) => ServerName::from(*address),
     };
-    let connector = tokio_rustls::TlsConnector::from(network.tls()?);
+    let connector = tokio_rustls::TlsConnector::from(network.tls_config()?);
     Ok(Box::new(connector.connect(name, stream).await.map_err(Error::Tls)?))
 }
 
-/// Sends the request and waits for the head of the response. Polls the connection meanwhile. Also returns the future that
-/// drives the connection from then on.
+/// Sends the request and waits for the head of the response. Returns the response and the future that drives the connection while
+/// the guest reads the body.
 async fn exchange(
     admitted: &AdmittedRequest,
     request: Request<OutgoingBody>,
     options: RequestOptions,
-    stream: Box<dyn Stream>,
+    stream: Box<dyn ServerStream>,
 ) -> Result<(Response<WasiBody>, SendFuture<()>), Error> {
     let limits = admitted.budget.limits;
-    let shorter = |requested: Option<Duration>, max: Duration| requested.map_or(max, |requested| requested.min(max));
-    let first_byte_max = shorter(options.first_byte_timeout, limits.first_byte_wall_max);
-    let between_bytes_max = shorter(options.between_bytes_timeout, limits.between_bytes_wall_max);
+    let limited = |requested: Option<Duration>, max: Duration| requested.map_or(max, |requested| requested.min(max));
+    let first_byte_max = limited(options.first_byte_timeout, limits.first_byte_wall_max);
+    let between_bytes_max = limited(options.between_bytes_timeout, limits.between_bytes_wall_max);
     let mut builder = http1::Builder::new();
     builder.max_buf_size(limits.header_bytes_max);
     let (mut sender, connection) = builder
@@ -152,6 +155,7 @@ async fn exchange(
         .map_err(connection_error)?;
     let mut connection = Box::pin(connection);
     let (mut is_open, mut connection_failure) = (true, None);
+    // Sends the request, and polls the connection until the head of the response arrives.
     let receive_head = async {
         let mut sending = std::pin::pin!(sender.send_request(request));
         loop {
@@ -162,7 +166,7 @@ async fn exchange(
                     is_open = false;
                     connection_failure = outcome.err();
                 }
-                // Checked last: many servers close the connection right after a complete response.
+                // This branch is last, so that a complete response wins. Many servers close the connection right after it.
                 Some(error) = async { connection_failure.take() } => return Err(error),
             }
         }
@@ -181,8 +185,8 @@ async fn exchange(
     Ok((prepare_response(admitted, response, between_bytes_max)?, driver))
 }
 
-/// Converts a response to the form that the guest receives: without secrets that the server echoes, and with time limits for
-/// its body.
+/// Converts a response to the form that the guest receives: removes secrets that the server echoes, and adds the time limits for
+/// the body.
 fn prepare_response(
     admitted: &AdmittedRequest,
     response: Response<hyper::body::Incoming>,
@@ -193,7 +197,7 @@ fn prepare_response(
         require_searchable(&parts.headers)?;
     }
     let redactor = &admitted.authority.redactor;
-    if !redactor.is_idle() {
+    if !redactor.is_empty() {
         let names: Vec<HeaderName> = parts.headers.keys().cloned().collect();
         for name in names.iter().filter(|name| redactor.finds_in(name.as_str())) {
             parts.headers.remove(name);

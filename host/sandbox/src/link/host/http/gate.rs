@@ -1,4 +1,4 @@
-//! The gate between a guest and the network: the check of each request against the grant and the budget of its call.
+//! The gate between a guest and the network. It checks each request against the grants and the HTTP budget of the call.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,17 +18,17 @@ use crate::grants::authority::Secret;
 use crate::grants::{AccessRequest, HttpRule, RequestTarget};
 use crate::link::limits::call_clock::Deadline;
 
-/// The size of one write of a guest to the body of a message, in bytes. wasmtime's default is 1 MiB.
+/// The maximum size of one write of a guest to the body of a message, in bytes. wasmtime's default is 1 MiB.
 pub(crate) const BODY_CHUNK_BYTES: usize = 64 << 10;
 
-/// The number of writes of [`BODY_CHUNK_BYTES`] that are buffered. wasmtime buffers one more.
+/// The configured number of writes of [`BODY_CHUNK_BYTES`] in the buffer of a body. wasmtime buffers one write more.
 pub(crate) const BODY_CHUNKS: usize = 1;
 
 /// A boxed future of the HTTP client.
 pub(crate) type SendFuture<T> = Box<dyn Future<Output = Result<T, Error>> + Send>;
 
-/// The connection of a response. It must be polled while the response is read.
-pub(crate) type Connection = SendFuture<()>;
+/// The future that drives the connection of a response. It must be polled while the response is read.
+pub(crate) type ConnectionDriver = SendFuture<()>;
 
 /// The gate of one instance. It denies every request until a call opens it, with the authority, budget and deadline of that
 /// call.
@@ -42,7 +42,7 @@ struct GateCall {
     authority: Authority,
     limits: HttpLimits,
     /// The budget of the surrounding call.
-    outer: Option<Arc<HttpBudget>>,
+    outer_budget: Option<Arc<HttpBudget>>,
     /// The budget of this call, created by its first request or its first nested call.
     budget: OnceLock<Arc<HttpBudget>>,
     deadline: Deadline,
@@ -51,7 +51,7 @@ struct GateCall {
 impl GateCall {
     fn budget(&self) -> &Arc<HttpBudget> {
         self.budget
-            .get_or_init(|| Arc::new(HttpBudget::new(self.limits, self.outer.as_deref())))
+            .get_or_init(|| Arc::new(HttpBudget::new(self.limits, self.outer_budget.as_deref())))
     }
 }
 
@@ -67,13 +67,14 @@ pub(crate) struct AdmittedRequest {
 
 #[cfg(feature = "network")]
 impl AdmittedRequest {
-    /// Returns whether the server may know a granted secret. Its response must then have a form in which a secret can be found.
+    /// Returns whether the server may know a granted secret. If so, its response must have a form in which the redactor finds
+    /// secrets.
     pub(super) fn may_echo_secret(&self) -> bool {
-        let may_be_known = |secret: &Secret| {
+        let may_be_known_to_server = |secret: &Secret| {
             let target = secret.rule.target.as_ref();
             target.is_some_and(|target| target.host.matches(&self.target.host))
         };
-        self.authority.secrets.iter().any(may_be_known)
+        self.authority.secrets.iter().any(may_be_known_to_server)
     }
 }
 
@@ -82,25 +83,24 @@ impl HttpGate {
         Self { network, call: None }
     }
 
-    /// Opens the gate for a call. Requests are checked against the authority of the call. They also draw on `outer`, the budget
-    /// of the surrounding call.
+    /// Opens the gate for a call with this authority. Its requests also draw on `outer_budget`, the budget of the surrounding call.
     pub(crate) fn open(
         &mut self,
         authority: &Authority,
         limits: HttpLimits,
-        outer: Option<Arc<HttpBudget>>,
+        outer_budget: Option<Arc<HttpBudget>>,
         deadline: Deadline,
     ) {
         self.call = Some(GateCall {
             authority: authority.clone(),
             limits,
-            outer,
+            outer_budget,
             budget: OnceLock::new(),
             deadline,
         });
     }
 
-    /// Returns the budget of the call, for its nested calls.
+    /// Returns the budget of the call, for its nested calls. Returns `None` if the gate is closed.
     pub(crate) fn budget(&self) -> Option<Arc<HttpBudget>> {
         self.call.as_ref().map(|call| call.budget().clone())
     }
@@ -113,8 +113,7 @@ impl HttpGate {
     /// Checks a request against the grants and draws on the budget of the call.
     ///
     /// # Errors
-    /// [`Error::HttpRequestDenied`]. If the gate is open, the reason is recorded. If the call fails, its error contains the
-    /// first recorded reason.
+    /// [`Error::HttpRequestDenied`]. If the gate is open, the reason is recorded for the operator.
     fn admit(&self, request: &http::Request<WasiBody>) -> Result<AdmittedRequest, Error> {
         let call = self.call.as_ref().ok_or(Error::HttpRequestDenied)?;
         let refuse = |access: String, reason: String, suggestion: String| {
@@ -167,7 +166,8 @@ impl HttpGate {
     }
 }
 
-/// Returns whether guests are forbidden to set a header, because it frames the message, contains the host, or is for a proxy.
+/// Returns whether guests are forbidden to set a header, because the header frames the message, contains the host, or is for a
+/// proxy.
 pub(crate) fn is_forbidden_header(name: &HeaderName) -> bool {
     DEFAULT_FORBIDDEN_HEADERS.contains(name)
         || matches!(name.as_str(), "te" | "trailer" | "expect" | "forwarded" | "via")

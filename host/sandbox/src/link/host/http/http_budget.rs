@@ -16,7 +16,7 @@ pub(crate) struct HttpLimits {
     pub(crate) bytes_max: u64,
     /// The time limit of one request, from the name lookup to the last byte of the response.
     pub(crate) request_wall_max: Duration,
-    /// The time limit from the sending of the request to the head of the response.
+    /// The time limit from sending the request until the head of the response arrives.
     pub(crate) first_byte_wall_max: Duration,
     /// The time limit between two reads of the response body.
     pub(crate) between_bytes_wall_max: Duration,
@@ -41,28 +41,29 @@ impl HttpLimits {
 #[derive(Debug)]
 pub(crate) struct HttpBudget {
     pub(crate) limits: HttpLimits,
-    requests: Arc<NestedBudget>,
-    bytes: Arc<NestedBudget>,
+    request_budget: Arc<NestedBudget>,
+    byte_budget: Arc<NestedBudget>,
 }
 
 impl HttpBudget {
-    /// Creates the budget of a call. A nested call also draws on the budget of the surrounding call.
+    /// Creates the budget of a call. The call also draws on `outer`, the budget of the surrounding call.
     pub(crate) fn new(limits: HttpLimits, outer: Option<&Self>) -> Self {
-        let nested = |max: u64, outer: Option<&Arc<NestedBudget>>| Arc::new(NestedBudget::new(max, outer.cloned()));
+        let create_budget =
+            |max: u64, outer: Option<&Arc<NestedBudget>>| Arc::new(NestedBudget::new(max, outer.cloned()));
         Self {
             limits,
-            requests: nested(limits.requests_max.into(), outer.map(|outer| &outer.requests)),
-            bytes: nested(limits.bytes_max, outer.map(|outer| &outer.bytes)),
+            request_budget: create_budget(limits.requests_max.into(), outer.map(|outer| &outer.request_budget)),
+            byte_budget: create_budget(limits.bytes_max, outer.map(|outer| &outer.byte_budget)),
         }
     }
 
-    /// Counts one request.
+    /// Takes one request from the budget.
     pub(crate) fn take_request(&self) -> Result<(), BudgetExceeded> {
-        self.requests.take(1)
+        self.request_budget.take(1)
     }
 
-    /// Counts transferred bytes.
+    /// Takes transferred bytes from the budget.
     pub(crate) fn take_bytes(&self, bytes: usize) -> Result<(), BudgetExceeded> {
-        self.bytes.take(bytes as u64)
+        self.byte_budget.take(bytes as u64)
     }
 }

@@ -1,5 +1,5 @@
-//! The network access of guests. For every outgoing request, [`HttpGate`] checks the grant and draws on the budget; then `dial`
-//! inserts secrets and checks the address before it connects.
+//! The network access of guests. For every outgoing request, [`HttpGate`] checks the grants and draws on the budget. Then the module
+//! `dial` inserts secrets, resolves the host, checks the addresses, and connects.
 
 #[cfg(feature = "network")]
 mod body;
@@ -18,7 +18,7 @@ mod secret_placement;
 mod trust;
 
 pub(crate) use gate::HttpGate;
-pub(super) use gate::{BODY_CHUNK_BYTES, BODY_CHUNKS, Connection, is_forbidden_header};
+pub(super) use gate::{BODY_CHUNK_BYTES, BODY_CHUNKS, ConnectionDriver, is_forbidden_header};
 pub(crate) use http_budget::{HttpBudget, HttpLimits};
 pub(crate) use network::Network;
 pub use resolve::{Resolve, ResolveFuture};

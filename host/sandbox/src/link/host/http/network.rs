@@ -1,4 +1,4 @@
-//! The network services of a runtime.
+//! The resolver and the TLS configuration of a runtime.
 
 use std::sync::Arc;
 #[cfg(feature = "network")]
@@ -8,7 +8,7 @@ use super::resolve::{Resolve, SystemResolver};
 #[cfg(feature = "network")]
 use super::trust::ExtraRoots;
 
-/// The network services that all gates of a runtime share.
+/// The resolver and the TLS configuration, which all HTTP gates of a runtime share.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) resolver: Arc<dyn Resolve>,
@@ -31,7 +31,7 @@ impl Network {
         }
     }
 
-    /// Adds certificate authorities to the trusted ones.
+    /// Sets the certificate authorities that are trusted in addition to those of the system.
     #[cfg(feature = "network")]
     pub(crate) fn with_extra_roots(mut self, extra_roots: ExtraRoots) -> Self {
         self.extra_roots = extra_roots;

@@ -8,8 +8,8 @@ use std::pin::Pin;
 /// The future of a name lookup.
 pub type ResolveFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Resolves host names for HTTP requests. The addresses are not trusted: the host checks each of them, and connects only to a
-/// checked one.
+/// Resolves host names for HTTP requests. The host does not trust the returned addresses: it checks all of them before it connects
+/// to one.
 pub trait Resolve: fmt::Debug + Send + Sync {
     /// Resolves a DNS name in ASCII form.
     fn resolve(&self, name: &str) -> ResolveFuture;

@@ -1,14 +1,15 @@
-//! Responses in which a secret can be found.
+//! Restrictions on responses, so that the host can find secrets in them.
 //!
-//! A server that received a secret may echo it. The headers of the guest's request can change the form of the echo: a
-//! compressed response hides a secret, and a partial response contains a part of it. So a request to such a server
-//! demands a plain and complete response.
+//! A server that received a secret may return the secret in its response. The host cannot find the secret in a compressed
+//! response, and finds only complete secrets, which a partial response may cut. So a request to such a server asks for a
+//! plain and complete response, and a response with an encoding is refused.
 
 use http::header::{ACCEPT_CHARSET, ACCEPT_ENCODING, CONTENT_ENCODING, IF_RANGE, RANGE, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use wasmtime_wasi_http::Error;
 
-/// Removes the request headers that ask for another character set or for parts, and requests a response without encoding.
+/// Removes the request headers that ask for another character set or for a part of the content, and asks for a response
+/// without encoding.
 pub(super) fn request_plain_response(headers: &mut HeaderMap) {
     for name in [ACCEPT_CHARSET, IF_RANGE, RANGE] {
         headers.remove(name);
@@ -16,10 +17,10 @@ pub(super) fn request_plain_response(headers: &mut HeaderMap) {
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
 }
 
-/// Refuses a response that is compressed or has another encoding.
+/// Refuses a response that is compressed or encoded in another way. The transfer encoding `chunked` is permitted.
 ///
 /// # Errors
-/// [`Error::HttpResponseContentCoding`] or [`Error::HttpResponseTransferCoding`], with the encoding.
+/// [`Error::HttpResponseContentCoding`] or [`Error::HttpResponseTransferCoding`], with the value of the header.
 pub(super) fn require_searchable(headers: &HeaderMap) -> Result<(), Error> {
     if let Some(coding) = value_other_than(headers, &CONTENT_ENCODING, "identity") {
         return Err(Error::HttpResponseContentCoding(Some(coding)));

@@ -1,4 +1,4 @@
-//! Inserting secrets into an outgoing request.
+//! Inserts secrets into an outgoing request.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 use crate::grants::authority::Secret;
 use crate::grants::{RequestTarget, SecretPlacement};
 
-/// Inserts every secret whose grant matches the target into the request, at the position that the grant specifies. A value of
-/// the guest at this position is replaced.
+/// Inserts every secret whose grant matches the target into the request, at the position that the grant specifies. Replaces
+/// the guest's value at this position.
 ///
-/// Returns the path and query to request, or `None` if a value cannot be sent.
+/// Returns the path with its query, or `None` if a header cannot have the granted name or the value of the secret.
 pub(super) fn insert_secrets(secrets: &[Secret], target: &RequestTarget, headers: &mut HeaderMap) -> Option<String> {
     let mut path = target.path.clone();
     for secret in secrets {
@@ -57,7 +57,8 @@ fn set_header(headers: &mut HeaderMap, name: HeaderName, value: &str) -> Option<
     Some(())
 }
 
-/// Returns a path with a field set in its query. Removes the guest's fields of that name, even if their names are escaped.
+/// Returns a path with a field set in its query. Removes the guest's fields of that name, even if their names are
+/// percent-encoded.
 fn with_query_field(path: &str, field: &str, value: &str) -> String {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let other_fields = query.split('&').filter(|pair| {
@@ -69,6 +70,7 @@ fn with_query_field(path: &str, field: &str, value: &str) -> String {
     format!("{path}?{}", query.join("&"))
 }
 
+/// Decodes percent-encoded bytes, and `+` as a space, as servers decode the fields of a query.
 fn percent_decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -120,7 +122,8 @@ mod tests {
         }
     }
 
-    fn request_with(rule: &str, url: &str) -> (String, HeaderMap) {
+    /// Inserts a secret with this rule into a request. Returns the path with its query, and the headers.
+    fn insert_secret(rule: &str, url: &str) -> (String, HeaderMap) {
         let target = RequestTarget::parse(url).unwrap();
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer of-the-guest"));
@@ -132,29 +135,29 @@ mod tests {
 
     #[test]
     fn a_secret_replaces_the_value_of_the_guest() {
-        let (_, headers) = request_with(
+        let (_, headers) = insert_secret(
             r#"{ name = "k", host = "a.example", header = "X-Key" }"#,
             "https://a.example/",
         );
         let values: Vec<_> = headers.get_all("x-key").iter().collect();
         assert_eq!(values, ["top secret&1"]);
-        let (_, headers) = request_with(
+        let (_, headers) = insert_secret(
             r#"{ name = "k", host = "a.example", bearer = true }"#,
             "https://a.example/",
         );
         assert_eq!(headers[AUTHORIZATION], "Bearer top secret&1");
-        let (_, headers) = request_with(
+        let (_, headers) = insert_secret(
             r#"{ name = "k", host = "a.example", basic = true }"#,
             "https://a.example/",
         );
         assert_eq!(headers[AUTHORIZATION], "Basic dG9wIHNlY3JldCYx");
         let rule = r#"{ name = "k", host = "a.example", query = "key" }"#;
-        let (path, _) = request_with(rule, "https://a.example/p?a=1&key=x&%6Bey=y&key&b");
+        let (path, _) = insert_secret(rule, "https://a.example/p?a=1&key=x&%6Bey=y&key&b");
         assert_eq!(path, "/p?a=1&b&key=top%20secret%261");
     }
 
     #[test]
-    fn a_secret_is_sent_to_no_other_target() {
+    fn a_secret_is_sent_only_to_its_target() {
         let rule = r#"{ name = "k", host = "a.example", path = "/v1", bearer = true }"#;
         for url in [
             "http://a.example/v1",
@@ -162,14 +165,14 @@ mod tests {
             "https://a.example:444/v1",
             "https://a.example/v2",
         ] {
-            let (path, headers) = request_with(rule, url);
+            let (path, headers) = insert_secret(rule, url);
             assert_eq!(headers[AUTHORIZATION], "Bearer of-the-guest", "{url}");
             assert!(!path.contains("secret"));
         }
     }
 
     #[test]
-    fn an_escape_has_two_hexadecimal_digits() {
+    fn only_two_hexadecimal_digits_after_a_percent_sign_are_decoded() {
         assert_eq!(percent_decoded("%6b%65y+1"), b"key 1");
         assert_eq!(percent_decoded("%+5%-5%6"), b"% 5%-5%6");
     }

@@ -50,9 +50,9 @@ impl ExtraRoots {
 }
 
 impl Network {
-    /// Returns the TLS configuration. It trusts the authorities of the system, as the client for model providers does, and the
-    /// extra ones.
-    pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, HttpError> {
+    /// Returns the TLS configuration, which trusts the certificate authorities of the system and the extra ones. The first
+    /// call creates the configuration.
+    pub(super) fn tls_config(&self) -> Result<Arc<ClientConfig>, HttpError> {
         if let Some(config) = self.tls.get() {
             return Ok(config.clone());
         }

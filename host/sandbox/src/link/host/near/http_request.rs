@@ -1,4 +1,5 @@
-//! `http-request`: one request and its complete response, through the gate of all requests.
+//! `http-request` of `near:agent/host`: sends a request through the [`HttpGate`](crate::link::host::http::HttpGate), and
+//! returns the complete response.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpView as _};
 
 use super::Context;
 use super::types::{HttpErrorKind, HttpFailure, HttpResponse, RequestParameters};
-use crate::link::host::http::{Connection, is_forbidden_header};
+use crate::link::host::http::{ConnectionDriver, is_forbidden_header};
 use toolwit_core::limits::{ByteCount, HEADER_BYTES_MAX};
 use toolwit_core::text::parse_json;
 
@@ -26,6 +27,7 @@ pub(super) async fn send(
     let request = match build_request(&method, &url, &headers, body) {
         Ok(request) => request,
         Err(failure) => {
+            // Each call of the guest is counted. For a valid request, `HostState::http` counts the call.
             store.data_mut().meter.count_host_call();
             return Ok(Err(failure));
         }
@@ -43,18 +45,19 @@ pub(super) async fn send(
         .hooks
         .send_request(request, Some(options), Box::new(async { Ok(()) }));
     let exchange = async {
-        let (response, connection) = Box::into_pin(sending).await.map_err(failure)?;
-        read_response(response, connection, body_bytes_max).await
+        let (response, driver) = Box::into_pin(sending).await.map_err(http_failure)?;
+        read_response(response, driver, body_bytes_max).await
     };
     // Boxed, because this future would otherwise enlarge the future of every call.
-    let outcome = tokio::time::timeout(timeout, Box::pin(exchange)).await;
-    Ok(outcome.unwrap_or_else(|_| {
+    let result = tokio::time::timeout(timeout, Box::pin(exchange)).await;
+    Ok(result.unwrap_or_else(|_| {
         let message = format!("the request took longer than {} ms", timeout.as_millis());
         Err(HttpFailure::sent(HttpErrorKind::Client, message))
     }))
 }
 
-/// Creates a request from the parameters of the guest. The gate checks its target.
+/// Creates a request from the parameters of the guest. Its target is not checked here: the HTTP gate checks the target when
+/// the request is sent.
 fn build_request(
     method: &str,
     url: &str,
@@ -109,22 +112,23 @@ fn request_headers(text: &str) -> Result<HeaderMap, HttpFailure> {
     Ok(headers)
 }
 
-/// Reads a response to its end, and polls its connection meanwhile.
+/// Reads a response to its end. Polls the driver of its connection meanwhile, because the body arrives only while the driver
+/// runs.
 async fn read_response(
     response: Response<WasiBody>,
-    connection: Connection,
+    driver: ConnectionDriver,
     body_bytes_max: usize,
 ) -> Result<HttpResponse, HttpFailure> {
     let (parts, body) = response.into_parts();
     let mut reading = pin!(read_body(body, body_bytes_max));
-    let mut connection = Box::into_pin(connection);
+    let mut driver = Box::into_pin(driver);
     let mut is_open = true;
     let body = loop {
         tokio::select! {
             biased;
             read = &mut reading => break read?,
-            // The body reports an error of the connection too.
-            _ = &mut connection, if is_open => is_open = false,
+            // The error of the driver is ignored, because the body reports an error of the connection too.
+            _ = &mut driver, if is_open => is_open = false,
         }
     };
     Ok(HttpResponse {
@@ -137,7 +141,7 @@ async fn read_response(
 async fn read_body(body: WasiBody, bytes_max: usize) -> Result<Vec<u8>, HttpFailure> {
     let (mut body, mut bytes) = (pin!(body), Vec::new());
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(failure)?.into_data() else {
+        let Ok(data) = frame.map_err(http_failure)?.into_data() else {
             continue;
         };
         if bytes.len().saturating_add(data.len()) > bytes_max {
@@ -160,8 +164,8 @@ fn headers_json(headers: &HeaderMap) -> String {
     Value::Object(fields).to_string()
 }
 
-/// Converts the error of a request that failed at the gate or in the network.
-fn failure(error: Error) -> HttpFailure {
+/// Converts the error of a request that the HTTP gate refused or that failed in the network.
+fn http_failure(error: Error) -> HttpFailure {
     let message = error.to_string();
     match error {
         Error::HttpRequestDenied | Error::DestinationIpProhibited => {

@@ -1,5 +1,5 @@
-//! `near:agent/host`: the host interface that a component imports if it was built for IronClaw, another host. Each function
-//! corresponds to an operation of another interface, with the same grant, budget and record of denials.
+//! `near:agent/host`: the interface that components import if they were built for the host IronClaw. Each function does the
+//! same as a function of WASI or of `toolwit:plugin`, under the same grants and limits, and denials are recorded in the same way.
 
 mod http_request;
 mod tool_invoke;
@@ -49,14 +49,14 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
                 Box::new(async move { Ok((tool_invoke::invoke(&mut store, &alias, &arguments).await?,)) })
             },
         )?;
-        if has_typed_failures(version) {
+        if has_failure_record(version) {
             host.func_wrap_async(
                 "http-request",
                 |mut store: Context<'_>, parameters: RequestParameters| {
                     Box::new(async move {
-                        let outcome: Result<HttpResponse, HttpFailure> =
+                        let response: Result<HttpResponse, HttpFailure> =
                             http_request::send(&mut store, parameters).await?;
-                        Ok((outcome,))
+                        Ok((response,))
                     })
                 },
             )?;
@@ -65,9 +65,9 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
                 "http-request",
                 |mut store: Context<'_>, parameters: RequestParameters| {
                     Box::new(async move {
-                        let outcome = http_request::send(&mut store, parameters).await?;
-                        let outcome: Result<HttpResponse, String> = outcome.map_err(HttpFailure::into_text);
-                        Ok((outcome,))
+                        let response = http_request::send(&mut store, parameters).await?;
+                        let response: Result<HttpResponse, String> = response.map_err(HttpFailure::into_text);
+                        Ok((response,))
                     })
                 },
             )?;
@@ -76,12 +76,13 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
     Ok(())
 }
 
-/// Returns whether a failure of `http-request` is a record in a version of the interface. Before 0.4, it is a text.
-fn has_typed_failures(version: &str) -> bool {
+/// Returns whether a version of the interface declares the failure of `http-request` as a record. Versions before 0.4 declare
+/// it as a string.
+fn has_failure_record(version: &str) -> bool {
     version.starts_with("0.4.")
 }
 
-/// Returns the milliseconds since 1970, of the frozen clock or of the real time.
+/// Returns the milliseconds since 1970: of the frozen clock if its second is given, otherwise of the real time.
 fn now_millis(frozen_second: Option<u64>) -> u64 {
     let now = match frozen_second {
         Some(second) => Duration::from_secs(second),
@@ -90,12 +91,12 @@ fn now_millis(frozen_second: Option<u64>) -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Reads a file in the workspace, the granted directory [`WORKSPACE`]. Returns `None` for an absolute path and for one with
-/// `..`; otherwise see [`read_text_file`].
+/// Reads a text file in the workspace, the granted directory [`WORKSPACE`]. Returns `None` for an absolute path, for a path
+/// with `..`, and in the cases of [`read_text_file`].
 async fn workspace_read(store: &mut Context<'_>, path: &str) -> wasmtime::Result<Option<String>> {
     let bytes_max = store.data().meter.host_call_bytes_max();
-    let is_relative = !path.starts_with('/') && !path.split('/').any(|part| part == "..");
-    // Counts the call into the host, also for a refused path.
+    let is_relative = !path.starts_with('/') && !path.split('/').any(|segment| segment == "..");
+    // This counts the call into the host, so it comes before a path is refused.
     let mut files = store.data_mut().files();
     if !is_relative {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `tool-invoke`: calls of granted tools.
+//! `tool-invoke` of `near:agent/host`: calls granted tools.
 
 use serde_json::Value;
 
@@ -16,15 +16,16 @@ pub(super) async fn invoke(
     arguments: &str,
 ) -> wasmtime::Result<Result<String, String>> {
     let granted_id = find_granted_id(store, alias)?;
-    let outcome = call_tool(store, granted_id.as_deref().unwrap_or(alias), arguments).await?;
-    Ok(match outcome {
+    // Unless exactly one tool matches, `call_tool` denies the alias, and records the denial for the operator.
+    let id = granted_id.as_deref().unwrap_or(alias);
+    Ok(match call_tool(store, id, arguments).await? {
         Ok(result) if result.is_error() => Err(result.content()),
         Ok(result) => Ok(json_text(&result)),
         Err(error) => Err(error.report().to_string()),
     })
 }
 
-/// Returns the id of the granted tool that a guest names. Returns `None` if the name matches several granted tools or none.
+/// Returns the id of the granted tool to which an alias refers. Returns `None` if no granted tool matches the alias, or several.
 fn find_granted_id(store: &mut Context<'_>, alias: &str) -> wasmtime::Result<Option<String>> {
     let granted_ids = &store.data_mut().authority()?.rights.effective.rules.tools;
     if granted_ids.iter().any(|id| id == alias) {

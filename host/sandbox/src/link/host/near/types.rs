@@ -10,7 +10,7 @@ use wasmtime::component::{ComponentType, Lift, Lower};
 #[repr(u8)]
 #[allow(
     dead_code,
-    reason = "a guest constructs the variants: they are lifted from their numbers"
+    reason = "the host only receives levels: wasmtime creates the variants from numbers of the guest"
 )]
 pub(super) enum LogLevel {
     #[component(name = "trace")]
@@ -57,21 +57,24 @@ pub(super) struct HttpResponse {
 #[repr(u8)]
 pub(super) enum HttpErrorKind {
     #[component(name = "auth-required")]
-    #[expect(dead_code, reason = "a missing secret is a missing grant here")]
+    #[expect(
+        dead_code,
+        reason = "the host never returns this kind: it never asks for credentials"
+    )]
     AuthRequired,
     #[component(name = "input")]
     Input,
     #[component(name = "output-too-large")]
     OutputTooLarge,
     #[component(name = "executor")]
-    #[expect(dead_code, reason = "the interface declares it")]
+    #[expect(dead_code, reason = "the interface declares this kind, which the host never returns")]
     Executor,
     #[component(name = "network-denied")]
     NetworkDenied,
     #[component(name = "client")]
     Client,
     #[component(name = "operation-failed")]
-    #[expect(dead_code, reason = "the interface declares it")]
+    #[expect(dead_code, reason = "the interface declares this kind, which the host never returns")]
     OperationFailed,
 }
 
@@ -105,7 +108,7 @@ impl HttpFailure {
         }
     }
 
-    /// Returns the message, for the versions without a record.
+    /// Returns the message, for the versions of the interface in which the failure is a string.
     pub(super) fn into_text(self) -> String {
         self.message.unwrap_or_default()
     }

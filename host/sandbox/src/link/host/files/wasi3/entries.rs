@@ -1,4 +1,4 @@
-//! The operations that link or open an entry of a directory.
+//! The operations of WASI 0.3 that create a hard link or open a path.
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::WasiFilesystem;
@@ -6,7 +6,7 @@ use wasmtime_wasi::p3::bindings::filesystem::types;
 use wasmtime_wasi::p3::filesystem::{FilesystemError, FilesystemResult};
 
 use super::{
-    Fd, FilesAccessor, Operations, lock_disk, require_not_empty_root, require_same_quota, reserve_quota, wasi,
+    Fd, FilesAccessor, Operations, lock_disk, require_not_empty_root, require_same_quota, reserve_quota, wasi_accessor,
     with_files,
 };
 use crate::grants::directories::ENTRY_BYTES;
@@ -25,7 +25,7 @@ pub(super) async fn create_hard_link(
     require_not_empty_root(store, &to)?;
     require_same_quota(store, &fd, &to)?;
     let _disk_lock = lock_disk(store).await;
-    let wasi = wasi(store);
+    let wasi = wasi_accessor(store);
     let from = Resource::new_borrow(fd.rep());
     let stat = <WasiFilesystem as Operations<HostState>>::stat_at(&wasi, from, flags, path.clone()).await?;
     let _reservation = reserve_quota(store, &to, stat.size.saturating_add(ENTRY_BYTES)).await?;
@@ -44,10 +44,11 @@ pub(super) async fn open(
 ) -> FilesystemResult<Fd> {
     require_not_empty_root(store, &fd)?;
     let _disk_lock = lock_disk(store).await;
-    let wasi = wasi(store);
+    let wasi = wasi_accessor(store);
     let directory = Resource::new_borrow(fd.rep());
-    let existing = <WasiFilesystem as Operations<HostState>>::stat_at(&wasi, directory, path_flags, path.clone()).await;
-    let _reservation = match existing {
+    let stat_result =
+        <WasiFilesystem as Operations<HostState>>::stat_at(&wasi, directory, path_flags, path.clone()).await;
+    let _reservation = match stat_result {
         Ok(stat) => {
             require_openable(&stat.type_)?;
             None
@@ -57,7 +58,7 @@ pub(super) async fn open(
     };
     let opened =
         <WasiFilesystem as Operations<HostState>>::open_at(&wasi, fd, path_flags, path, open_flags, flags).await?;
-    // Another process may have replaced the file since the check.
+    // Another process may have replaced the file after the first check.
     let handle = Resource::new_borrow(opened.rep());
     let type_ = <WasiFilesystem as Operations<HostState>>::get_type(&wasi, handle).await?;
     if let Err(error) = require_openable(&type_) {

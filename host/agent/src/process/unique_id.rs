@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 static ID_COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// Creates an id that is unique in this operating system process, and almost certainly across others.
-pub(crate) fn new_run_id() -> String {
+pub(crate) fn new_unique_id() -> String {
     let number = ID_COUNT.fetch_add(1, Ordering::Relaxed);
     // The keys of a `RandomState` are random numbers from the operating system.
     let random = RandomState::new().hash_one(number);

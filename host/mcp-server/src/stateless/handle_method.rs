@@ -1,4 +1,4 @@
-//! A method of an entity as a fixed tool.
+//! A method of an entity as a tool that takes a handle.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -6,33 +6,33 @@ use serde_json::{Value, json};
 use super::handle_table::HANDLE_TTL;
 use toolwit::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
-/// A type of entities.
+/// The type of an entity: a resource of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EntityKind {
-    /// The plugin that has the type.
+    /// The name of the plugin.
     pub(super) plugin: String,
     /// The name of the type in tool names.
     pub(super) name: String,
 }
 
-/// The definition of a method that takes a handle. It implements [`Tool`] only to get a name from the tool set. Calls
-/// run in the session of the handle.
-pub(super) struct FixedMethod {
+/// The definition of a method that takes a handle. This type implements [`Tool`] only to get a name from the tool set.
+/// A call runs the method in the session of the handle, and not this implementation.
+pub(super) struct HandleMethod {
     definition: ToolDefinition,
     pub(super) kind: EntityKind,
     /// The parameter that takes the handle.
     pub(super) parameter: String,
 }
 
-impl FixedMethod {
+impl HandleMethod {
     /// Creates the definition from `by_id`, the definition of the method with the entity's id as its first parameter.
-    /// Returns `None` if `by_id` has no parameter.
+    /// Replaces this parameter by a handle. Returns `None` if `by_id` has no parameter.
     pub(super) fn new(kind: EntityKind, by_id: &ToolDefinition) -> Option<Self> {
         let mut schema = Value::clone(&by_id.input_schema);
         let fields = schema.as_object_mut()?;
         let properties = fields.get_mut("properties")?.as_object_mut()?;
-        let by_id_name = properties.keys().next()?.clone();
-        properties.shift_remove(&by_id_name);
+        let id_parameter = properties.keys().next()?.clone();
+        properties.shift_remove(&id_parameter);
         let mut parameter = kind.name.clone();
         while properties.contains_key(&parameter) {
             parameter.push_str("_handle");
@@ -40,7 +40,7 @@ impl FixedMethod {
         let handle_schema = json!({"type": "string", "description": format!("The `handle` of a `{}`.", kind.name)});
         properties.shift_insert(0, parameter.clone(), handle_schema);
         if let Some(required) = fields.get_mut("required").and_then(Value::as_array_mut) {
-            let others = required.drain(..).filter(|name| *name != json!(by_id_name));
+            let others = required.drain(..).filter(|name| *name != json!(id_parameter));
             let others: Vec<_> = others.collect();
             required.push(json!(parameter));
             required.extend(others);
@@ -59,12 +59,12 @@ impl FixedMethod {
     pub(super) fn describe(&self, sources: &[String]) -> ToolDefinition {
         let mut definition = self.definition.clone();
         let minutes = HANDLE_TTL.as_secs() / 60;
-        let from = match sources {
+        let source_text = match sources {
             [] => String::new(),
             names => format!(" from {}", quoted(names)),
         };
         let text = format!(
-            "\n\nTakes the `handle` of a `{}`{from}. A handle may expire if it is not used for {minutes} minutes.",
+            "\n\nTakes the `handle` of a `{}`{source_text}. A handle may expire if it is not used for {minutes} minutes.",
             self.kind.name
         );
         definition.description.push_str(&text);
@@ -73,7 +73,7 @@ impl FixedMethod {
 }
 
 #[async_trait]
-impl Tool for FixedMethod {
+impl Tool for HandleMethod {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }
@@ -114,7 +114,7 @@ mod tests {
             "Lists orders.",
             schema,
         );
-        let method = FixedMethod::new(kind, &by_id).unwrap();
+        let method = HandleMethod::new(kind, &by_id).unwrap();
         assert_eq!(
             method.describe(&["search_customer".to_owned()]).description,
             "Lists orders.\n\nTakes the `handle` of a `customer` from `search_customer`. A handle may expire if it is not used \

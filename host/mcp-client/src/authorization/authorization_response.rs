@@ -1,30 +1,32 @@
-//! The response of an issuer, in the address to which the browser returned.
+//! The response of an issuer (an OAuth authorization server) to a login: the query parameters of the address to which
+//! the browser returns.
 
 use url::form_urlencoded;
 use zeroize::Zeroizing;
 
 use crate::value::Redaction;
 
-/// The required content of the response to a login.
+/// The values with which the response to a login is checked.
 pub(super) struct ExpectedResponse {
-    /// The random value of the login.
+    /// The random value of the login, which the response must repeat.
     pub(super) state: Zeroizing<String>,
-    /// The issuer, as its metadata names it.
+    /// The identifier of the issuer, as its metadata states it.
     pub(super) issuer: String,
-    /// Whether the issuer names itself in every response (RFC 9207).
-    pub(super) is_issuer_named: bool,
+    /// Whether the response must name the issuer (RFC 9207), because the metadata of the issuer promises it.
+    pub(super) is_issuer_required: bool,
     /// The secrets that must not appear in an error.
     pub(super) redaction: Redaction,
 }
 
-/// The parameters of a response. A response in which one of these parameters occurs twice belongs to no login.
+/// The parameters of a response.
 #[derive(Default)]
 pub(super) struct AuthorizationResponse {
     state: Option<Zeroizing<String>>,
     code: Option<Zeroizing<String>>,
     issuer: Option<String>,
     error: Option<String>,
-    is_ambiguous: bool,
+    /// Whether one of these parameters occurs more than once.
+    has_repeated_parameter: bool,
 }
 
 impl AuthorizationResponse {
@@ -32,41 +34,41 @@ impl AuthorizationResponse {
         let mut response = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let value = value.into_owned();
-            let is_second = match name.as_ref() {
+            let is_repeated = match name.as_ref() {
                 "state" => response.state.replace(Zeroizing::new(value)).is_some(),
                 "code" => response.code.replace(Zeroizing::new(value)).is_some(),
                 "iss" => response.issuer.replace(value).is_some(),
                 "error" => response.error.replace(value).is_some(),
                 _ => false,
             };
-            response.is_ambiguous |= is_second;
+            response.has_repeated_parameter |= is_repeated;
         }
         response
     }
 
-    /// Returns whether the response belongs to this login, and not to a login that another party began.
+    /// Returns whether the response belongs to this login: it has the random value of the login, and no parameter occurs
+    /// more than once. Another party can begin a login, too, but does not know this value.
     pub(super) fn belongs_to(&self, expected: &ExpectedResponse) -> bool {
-        !self.is_ambiguous && self.state.as_ref() == Some(&expected.state)
+        !self.has_repeated_parameter && self.state.as_ref() == Some(&expected.state)
     }
 
-    /// Returns the code, and adds it to the redaction.
+    /// Returns the authorization code, and adds it to the redaction.
     ///
     /// # Errors
-    /// If the response is that of another issuer, does not name its issuer although it must, reports a refusal, or has
-    /// no code.
+    /// If the response names another issuer, does not name its issuer although it must, reports an error, or has no code.
     pub(super) fn into_code(self, expected: &ExpectedResponse) -> Result<Zeroizing<String>, String> {
         let redaction = &expected.redaction;
         if let Some(code) = &self.code {
             redaction.add_token(code);
         }
         match &self.issuer {
-            // The issuer is checked first, so that no error of another issuer is reported. Addresses are compared as
-            // texts (RFC 9207, section 2.4).
+            // The issuer is checked first, so that no error of another issuer is reported. Issuers are compared as strings
+            // (RFC 9207, section 2.4).
             Some(issuer) if *issuer != expected.issuer => {
                 let issuer = redaction.quoted(issuer);
-                return Err(format!("the response is that of another issuer, `{issuer}`"));
+                return Err(format!("the response comes from another issuer, `{issuer}`"));
             }
-            None if expected.is_issuer_named => {
+            None if expected.is_issuer_required => {
                 return Err(
                     "the response does not name its issuer, although the metadata of the issuer promises it".to_owned(),
                 );
@@ -89,18 +91,18 @@ impl AuthorizationResponse {
 mod tests {
     use super::*;
 
-    fn expected(is_issuer_named: bool) -> ExpectedResponse {
+    fn expected_response(is_issuer_required: bool) -> ExpectedResponse {
         ExpectedResponse {
             state: Zeroizing::new("s".to_owned()),
             issuer: "https://i.example".to_owned(),
-            is_issuer_named,
+            is_issuer_required,
             redaction: Redaction::default(),
         }
     }
 
     #[test]
-    fn only_a_response_with_the_state_belongs_to_the_login() {
-        let belongs = |query: &str| AuthorizationResponse::parse(query).belongs_to(&expected(false));
+    fn a_response_belongs_to_the_login_only_with_its_state_and_without_repeated_parameters() {
+        let belongs = |query: &str| AuthorizationResponse::parse(query).belongs_to(&expected_response(false));
         assert!(belongs("code=c&state=s"));
         for query in [
             "",
@@ -115,16 +117,18 @@ mod tests {
     }
 
     #[test]
-    fn code_is_returned_only_from_a_valid_response() {
-        let code = |query: &str, is_named| AuthorizationResponse::parse(query).into_code(&expected(is_named));
+    fn only_a_valid_response_has_a_code() {
+        let code = |query: &str, is_issuer_required| {
+            AuthorizationResponse::parse(query).into_code(&expected_response(is_issuer_required))
+        };
         assert_eq!(*code("code=c&state=s", false).unwrap(), "c");
         assert_eq!(*code("code=c&iss=https%3A%2F%2Fi.example", true).unwrap(), "c");
         assert!(code("code=c", true).unwrap_err().contains("does not name its issuer"));
         for issuer in ["https://evil.example", "https://i.example/", "HTTPS://i.example", ""] {
-            for is_named in [true, false] {
+            for is_issuer_required in [true, false] {
                 let query = format!("code=c&error=access_denied&iss={issuer}");
                 assert!(
-                    code(&query, is_named).unwrap_err().contains("another issuer"),
+                    code(&query, is_issuer_required).unwrap_err().contains("another issuer"),
                     "{issuer}"
                 );
             }

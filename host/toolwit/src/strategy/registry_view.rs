@@ -1,5 +1,4 @@
-//! The snapshot of a registry that a conversation uses during a turn, restricted to the tools that the conversation may
-//! use.
+//! A conversation's view of a registry: one snapshot for each turn, with the tools that the conversation may use.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +13,9 @@ use toolwit_sandbox::{Plugin, Scope};
 /// Maximum number of threads that read components at the beginning of a turn.
 const READERS_MAX: usize = 4;
 
-/// The snapshot of a live registry that a conversation uses during a turn. A new turn moves to the current snapshot.
-pub(super) struct Follower {
+/// A conversation's view of a live registry. It holds the same snapshot for a full turn, and allows only the tools that
+/// the conversation may use. [`RegistryView::advance`] moves to the current snapshot when a turn begins.
+pub(super) struct RegistryView {
     live: LiveRegistry,
     snapshot: Mutex<Registry>,
     /// The scope of the resources that the tools return.
@@ -23,7 +23,7 @@ pub(super) struct Follower {
     may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
-impl Follower {
+impl RegistryView {
     pub(super) fn new(
         live: LiveRegistry,
         scope: Scope,
@@ -40,7 +40,7 @@ impl Follower {
     }
 
     /// Returns the snapshot of the current turn.
-    pub(super) fn registry(&self) -> Registry {
+    pub(super) fn snapshot(&self) -> Registry {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -51,35 +51,38 @@ impl Follower {
 
     /// Returns the tool with an id, or `None` if it does not exist or the conversation may not use it.
     pub(super) fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
-        let registry = self.registry();
+        let registry = self.snapshot();
         registry.tool(id, &self.scope).filter(|_| self.may_use(id))
     }
 
-    /// Returns those tools of a plugin that the conversation may use.
+    /// Returns those tools of a plugin in `registry` that the conversation may use.
     pub(super) fn tools_of(&self, registry: &Registry, plugin: &Arc<Plugin>) -> Vec<Arc<dyn Tool>> {
         let mut tools = registry.tools_of(plugin, &self.scope);
         tools.retain(|tool| self.may_use(tool.definition().id.as_str()));
         tools
     }
 
-    /// Keeps in memory the components of the tools that are not compiled yet, so that these tools work for the turn
-    /// even if the files change. A few threads share the work: usually the compiled code is cached and nothing has to
-    /// be read, so a thread for each plugin would cost more than the work.
+    /// Keeps in memory the components of plugins that are not compiled yet, so that their tools work during the turn even
+    /// if the files change. Covers the plugins of `tools` and of the tools that `injection` adds.
+    ///
+    /// At most [`READERS_MAX`] threads read the components. More threads would not help: the code of most plugins is in the
+    /// code cache, so their components need not be read.
     pub(super) async fn retain_components(&self, tools: &ToolSet, injection: &Injection) {
-        let present = tools.iter().map(|named| &named.definition.id);
-        let added = injection.add.iter().map(|tool| &tool.definition().id);
-        let owners: BTreeSet<_> = present.chain(added).map(ToolId::owner).collect();
-        let registry = self.registry();
+        let present_ids = tools.iter().map(|named| &named.definition.id);
+        let added_ids = injection.add.iter().map(|tool| &tool.definition().id);
+        let owners: BTreeSet<_> = present_ids.chain(added_ids).map(ToolId::owner).collect();
+        let registry = self.snapshot();
         let packages = owners.into_iter().filter_map(|owner| registry.package(owner));
-        let plugins = packages
+        let uncompiled = packages
             .filter_map(Package::plugin)
             .filter(|plugin| !plugin.is_compiled());
-        let plugins: Vec<_> = plugins.cloned().collect();
-        let reads = plugins.chunks(plugins.len().div_ceil(READERS_MAX).max(1)).map(|chunk| {
-            let chunk = chunk.to_vec();
-            tokio::task::spawn_blocking(move || chunk.iter().for_each(|plugin| plugin.retain_component()))
+        let uncompiled: Vec<_> = uncompiled.cloned().collect();
+        let plugins_per_thread = uncompiled.len().div_ceil(READERS_MAX).max(1);
+        let reads = uncompiled.chunks(plugins_per_thread).map(|plugins| {
+            let plugins = plugins.to_vec();
+            tokio::task::spawn_blocking(move || plugins.iter().for_each(|plugin| plugin.retain_component()))
         });
-        // A read that panicked retains nothing.
+        // A task that panicked is ignored: its remaining plugins are read at their first call instead.
         drop(join_all(reads).await);
     }
 
@@ -95,24 +98,25 @@ impl Follower {
         Some((previous, current))
     }
 
-    /// Returns the injection that replaces changed tools by their new versions and removes those that no longer exist.
-    pub(super) fn replacements(&self, before: &Registry, now: &Registry, tools: &ToolSet) -> Injection {
+    /// Returns the injection that replaces the tools in `tools` whose plugin changed between two snapshots, and removes
+    /// those that no longer exist. It adds no new tools.
+    pub(super) fn replacements(&self, previous: &Registry, current: &Registry, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
-        let changed = before.plugins().filter(|earlier| {
-            let current = now.package(earlier.name()).and_then(Package::plugin);
-            !current.is_some_and(|current| Arc::ptr_eq(current, earlier))
+        let changed = previous.plugins().filter(|old_plugin| {
+            let new_plugin = current.package(old_plugin.name()).and_then(Package::plugin);
+            !new_plugin.is_some_and(|new_plugin| Arc::ptr_eq(new_plugin, old_plugin))
         });
-        for earlier in changed {
-            let current = now.package(earlier.name()).and_then(Package::plugin);
-            let new_tools = current
-                .map(|plugin| now.tools_of(plugin, &self.scope))
+        for old_plugin in changed {
+            let new_plugin = current.package(old_plugin.name()).and_then(Package::plugin);
+            let new_tools = new_plugin
+                .map(|plugin| current.tools_of(plugin, &self.scope))
                 .unwrap_or_default();
             let mut new_tools: HashMap<_, _> = new_tools
                 .into_iter()
                 .map(|tool| (tool.definition().id.clone(), tool))
                 .collect();
-            // Methods of entities are not in the registry: they live as long as their instance.
-            for definition in &earlier.inspection().tools {
+            // Methods of entities are neither replaced nor removed. They stay bound to the instance that they call.
+            for definition in &old_plugin.inspection().tools {
                 match (tools.by_id(&definition.id), new_tools.remove(&definition.id)) {
                     (Some(_), Some(tool)) => injection.add.push(tool),
                     (Some(_), None) => injection.remove.push(definition.id.clone()),

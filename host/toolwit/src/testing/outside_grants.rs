@@ -1,4 +1,4 @@
-//! The grants of test cases that reach outside of the directory of the cases.
+//! Rejects the grants of test cases that reach outside of the directory of their `tests.toml`.
 
 use std::path::Path;
 
@@ -8,40 +8,41 @@ use toolwit_sandbox::grants::{DirectoryRule, GrantRules};
 
 impl TestSuite {
     /// Checks that no case has a grant that reaches outside of the directory of the file. The author of the cases may
-    /// be untrusted, so such grants need the consent of the user.
+    /// be untrusted, so a grant that reaches outside needs the consent of the user.
     ///
-    /// Such grants are directories of the host that are not inside that directory, variables and secrets of the host,
-    /// and requests to the network.
+    /// The following grants reach outside: directories of the host that are not inside the directory of the file,
+    /// variables and secrets of the host, and HTTP requests.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`]. The message lists all of these grants.
+    /// [`ErrorKind::Configuration`] if a grant reaches outside. The message lists all of these grants.
     pub fn require_grants_inside(&self) -> Result<(), Error> {
-        require_inside(&self.cases)
+        require_all_inside(&self.cases)
     }
 }
 
 impl TestCase {
     /// Checks the grants of one case like [`TestSuite::require_grants_inside`].
     pub(super) fn require_grants_inside(&self) -> Result<(), Error> {
-        require_inside(std::slice::from_ref(self))
+        require_all_inside(std::slice::from_ref(self))
     }
 
-    fn outside_grants(&self) -> impl Iterator<Item = String> {
+    /// Describes the rules of this case that reach outside of its directory.
+    fn outside_rules(&self) -> impl Iterator<Item = String> {
         let rules = self
             .grants
             .iter()
-            .map(|grant| outside_rules(&grant.rules, &self.directory));
+            .map(|grant| rules_outside_of(&self.directory, &grant.rules));
         rules.flat_map(|rules| rules.describe())
     }
 }
 
-fn require_inside(cases: &[TestCase]) -> Result<(), Error> {
-    let grants = cases
+fn require_all_inside(cases: &[TestCase]) -> Result<(), Error> {
+    let rules = cases
         .iter()
-        .flat_map(|case| case.outside_grants().map(|grant| (&case.name, grant)));
-    let lines = grants.map(|(case, grant)| {
-        // In one line, so that one grant cannot look like two.
-        let line = format!("{grant} (test `{case}`)").replace(['\r', '\n'], "⏎");
+        .flat_map(|case| case.outside_rules().map(|rule| (&case.name, rule)));
+    let lines = rules.map(|(case, rule)| {
+        // Line breaks are replaced, so that one rule cannot look like two.
+        let line = format!("{rule} (test `{case}`)").replace(['\r', '\n'], "⏎");
         format!("\n  {line}")
     });
     let lines: Vec<_> = lines.collect();
@@ -55,9 +56,9 @@ fn require_inside(cases: &[TestCase]) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Configuration, Phase::Registry, message))
 }
 
-/// Returns the rules that reach outside of a directory.
-fn outside_rules(rules: &GrantRules, directory: &Path) -> GrantRules {
-    // Each field is named, so that a new kind of rule must be handled here.
+/// Returns those rules that reach outside of a directory.
+fn rules_outside_of(directory: &Path, rules: &GrantRules) -> GrantRules {
+    // The pattern names each field, so that a new kind of rule does not compile until it is handled here.
     let GrantRules {
         http,
         files,
@@ -67,7 +68,7 @@ fn outside_rules(rules: &GrantRules, directory: &Path) -> GrantRules {
         config: _,
         clock: _,
         random: _,
-        // The host of a case has no other plugin, and its store, context and blackboard end with it.
+        // The host of a case has no other plugin. Its store, context and blackboard exist only during the test run.
         keyvalue: _,
         tools: _,
         context: _,
@@ -82,12 +83,12 @@ fn outside_rules(rules: &GrantRules, directory: &Path) -> GrantRules {
     }
 }
 
-/// Returns whether the directory of a rule is inside another directory, after links are resolved. A directory that does
+/// Returns whether the granted directory of a rule is inside `directory`, after links are resolved. A directory that does
 /// not exist is not inside.
 fn is_inside(rule: &DirectoryRule, directory: &Path) -> bool {
     let canonical = |path: &Path| std::fs::canonicalize(path).ok();
-    let (rule, directory) = (canonical(&rule.host), canonical(directory));
-    directory.is_some_and(|directory| rule.is_some_and(|rule| rule.starts_with(directory)))
+    let (granted, directory) = (canonical(&rule.host), canonical(directory));
+    directory.is_some_and(|directory| granted.is_some_and(|granted| granted.starts_with(directory)))
 }
 
 #[cfg(test)]
@@ -97,6 +98,7 @@ mod tests {
 
     use super::*;
 
+    /// Returns the message with which the grants of a case in `directory` are refused, or `None` if they are accepted.
     fn refusal(directory: &Path, grants: &str) -> Option<String> {
         let file = directory.join("tests.toml");
         fs::write(

@@ -1,4 +1,4 @@
-//! The notifications of a server.
+//! The notifications that a server sends on one connection.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,28 +7,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::mpsc;
 
-/// The maximum number of progress notifications that are queued for a call. Further ones are dropped.
-const PROGRESS_WAITING_MAX: usize = 16;
+/// The maximum number of progress notifications in the queue of a call. Further notifications are dropped.
+const PROGRESS_QUEUE_MAX: usize = 16;
 
-/// The effects of a server's notifications: whether its tools have changed, and the progress of calls. Clones share
-/// them.
+/// Records the notification that the tools have changed, and passes progress notifications to the calls that wait for
+/// them. Clones share the record and the waiting calls.
 #[derive(Clone, Default)]
-pub(super) struct Notices(Arc<NoticesState>);
+pub(super) struct Notifications(Arc<SharedNotifications>);
 
 #[derive(Default)]
-struct NoticesState {
+struct SharedNotifications {
     have_tools_changed: AtomicBool,
-    progress: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>>,
+    progress_senders: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>>,
 }
 
 /// A subscription to the progress of one call. Dropping it ends the subscription.
 pub(super) struct ProgressSubscription {
-    notices: Notices,
+    notifications: Notifications,
     token: ProgressToken,
-    notifications: mpsc::Receiver<ProgressNotificationParam>,
+    receiver: mpsc::Receiver<ProgressNotificationParam>,
 }
 
-impl Notices {
+impl Notifications {
     /// Records that the list of tools must be read again, because it has changed or could not be read.
     pub(super) fn mark_tools_changed(&self) {
         self.0.have_tools_changed.store(true, Ordering::Release);
@@ -46,31 +46,31 @@ impl Notices {
 
     /// Subscribes to the progress of a request.
     pub(super) fn subscribe(&self, token: &ProgressToken) -> ProgressSubscription {
-        let (sender, notifications) = mpsc::channel(PROGRESS_WAITING_MAX);
-        self.progress().insert(token.clone(), sender);
+        let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE_MAX);
+        self.progress_senders().insert(token.clone(), sender);
         ProgressSubscription {
-            notices: self.clone(),
+            notifications: self.clone(),
             token: token.clone(),
-            notifications,
+            receiver,
         }
     }
 
-    /// Delivers progress to its call. Progress of an unknown call is dropped.
+    /// Passes a progress notification to its call. A notification for an unknown call is dropped.
     pub(super) fn deliver_progress(&self, progress: ProgressNotificationParam) {
-        if let Some(sender) = self.progress().get(&progress.progress_token) {
+        if let Some(sender) = self.progress_senders().get(&progress.progress_token) {
             drop(sender.try_send(progress));
         }
     }
 
-    fn progress(&self) -> MutexGuard<'_, HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>> {
-        self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn progress_senders(&self) -> MutexGuard<'_, HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>> {
+        self.0.progress_senders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ProgressSubscription {
     /// Returns the next progress notification. Waits forever after the last one.
     pub(super) async fn next(&mut self) -> ProgressNotificationParam {
-        match self.notifications.recv().await {
+        match self.receiver.recv().await {
             Some(progress) => progress,
             None => std::future::pending().await,
         }
@@ -78,12 +78,12 @@ impl ProgressSubscription {
 
     /// Returns the next progress notification if it has already arrived.
     pub(super) fn try_next(&mut self) -> Option<ProgressNotificationParam> {
-        self.notifications.try_recv().ok()
+        self.receiver.try_recv().ok()
     }
 }
 
 impl Drop for ProgressSubscription {
     fn drop(&mut self) {
-        self.notices.progress().remove(&self.token);
+        self.notifications.progress_senders().remove(&self.token);
     }
 }

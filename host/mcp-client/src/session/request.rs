@@ -1,4 +1,4 @@
-//! One request with its limits: time, cancellation and progress.
+//! Requests to a server, with their time limits, cancellation and progress.
 
 use std::time::Duration;
 
@@ -23,29 +23,29 @@ const PROGRESS_INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// The maximum time for sending a cancellation.
 const CANCEL_WALL_MAX: Duration = Duration::from_secs(1);
 
-/// The pause before a call is repeated, if the server neither finished it nor requested input.
+/// The pause before a call is repeated, if the server answered with a state only: no result, and no requests for input.
 const ROUND_PAUSE: Duration = Duration::from_millis(100);
 
 /// The context of a request, its `_meta`, and its time limits.
-pub(crate) struct Exchange<'a> {
+pub(crate) struct RequestOptions<'a> {
     pub(crate) context: &'a ToolContext,
     /// Entries of `_meta`, in addition to those of the protocol.
     pub(crate) meta: Map<String, Value>,
     /// The maximum time in which the request neither ends nor reports progress.
     pub(crate) idle_max: Duration,
-    /// The maximum time in total of a request that reports progress.
+    /// The maximum time in total, even if the request reports progress.
     pub(crate) wall_max: Duration,
 }
 
-impl Exchange<'_> {
+impl RequestOptions<'_> {
     /// Returns the maximum time in total: `wall_max`, or `idle_max` if that is longer.
-    fn time_max(&self) -> Duration {
+    fn total_max(&self) -> Duration {
         self.wall_max.max(self.idle_max)
     }
 
     /// Returns the deadline of a request that begins now.
     fn deadline(&self) -> Instant {
-        Instant::now() + self.time_max()
+        Instant::now() + self.total_max()
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) enum RequestError {
     /// The server reported progress, and then stopped.
     #[error("the server neither answered nor reported progress for {}", Span(*.0))]
     Stalled(Duration),
-    /// The caller cancelled.
+    /// The caller cancelled the request.
     #[error("the call was cancelled")]
     Cancelled,
     /// A request of the server for input was not answered in time.
@@ -90,11 +90,12 @@ pub(crate) enum RequestError {
     Unexpected,
 }
 
-/// A request that is cancelled if this value is dropped before the answer.
+/// A request that waits for its answer. Dropping it before the answer cancels the request at the server. The
+/// handle is `None` after the answer or the cancellation.
 struct PendingRequest(Option<RequestHandle<RoleClient>>);
 
 impl PendingRequest {
-    /// Cancels the request.
+    /// Cancels the request at the server.
     async fn cancel(&mut self, reason: &str) {
         if let Some(handle) = self.0.take() {
             let cancellation = handle.cancel(Some(reason.to_owned()));
@@ -108,7 +109,7 @@ impl Drop for PendingRequest {
         let runtime = tokio::runtime::Handle::try_current();
         if let (Some(handle), Ok(runtime)) = (self.0.take(), runtime) {
             runtime.spawn(async move {
-                let cancellation = handle.cancel(Some("the caller has gone".to_owned()));
+                let cancellation = handle.cancel(Some("the caller no longer waits for the answer".to_owned()));
                 drop(tokio::time::timeout(CANCEL_WALL_MAX, cancellation).await);
             });
         }
@@ -119,39 +120,39 @@ impl Connection {
     /// Sends a request and waits for its result.
     ///
     /// # Errors
-    /// See [`RequestError`]. If the caller cancels or the time is over, the request is also cancelled at the server.
+    /// See [`RequestError`]. If the caller cancels or a time limit is reached, the request is also cancelled at the server.
     pub(crate) async fn request(
         &self,
         request: ClientRequest,
-        exchange: &Exchange<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<ServerResult, RequestError> {
-        self.request_until(exchange.deadline(), request, exchange).await
+        self.request_until(options.deadline(), request, options).await
     }
 
     async fn request_until(
         &self,
         deadline: Instant,
         request: ClientRequest,
-        exchange: &Exchange<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<ServerResult, RequestError> {
-        let mut options = PeerRequestOptions::no_options();
-        if !exchange.meta.is_empty() {
+        let mut peer_options = PeerRequestOptions::no_options();
+        if !options.meta.is_empty() {
             let mut meta = RequestMetaObject::new();
-            meta.0.0.extend(exchange.meta.clone());
-            options = options.with_meta(meta);
+            meta.0.0.extend(options.meta.clone());
+            peer_options = peer_options.with_meta(meta);
         }
-        let handle = match self.peer().send_cancellable_request(request, options).await {
+        let handle = match self.peer().send_cancellable_request(request, peer_options).await {
             Ok(handle) => handle,
             Err(error) => return Err(self.request_error(error).await),
         };
-        let mut progress = self.notices.subscribe(&handle.progress_token);
+        let mut progress_updates = self.notifications.subscribe(&handle.progress_token);
         let mut pending = PendingRequest(Some(handle));
-        let mut idle_deadline = Instant::now() + exchange.idle_max;
+        let mut idle_deadline = Instant::now() + options.idle_max;
         let mut has_progress = false;
-        let mut display = ProgressDisplay {
+        let mut progress_display = ProgressDisplay {
             connection: self,
-            context: exchange.context,
-            shown_at: None,
+            context: options.context,
+            last_shown_at: None,
         };
         loop {
             let Some(handle) = pending.0.as_mut() else {
@@ -162,8 +163,8 @@ impl Connection {
                 answer = &mut handle.rx => {
                     pending.0 = None;
                     // Progress may have arrived together with the answer.
-                    while let Some(update) = progress.try_next() {
-                        display.show(&update);
+                    while let Some(update) = progress_updates.try_next() {
+                        progress_display.show(&update);
                     }
                     return match answer {
                         Ok(Ok(result)) => Ok(result),
@@ -171,31 +172,31 @@ impl Connection {
                         Err(_) => Err(self.request_error(ServiceError::TransportClosed).await),
                     };
                 }
-                () = exchange.context.cancel().cancelled() => {
+                () = options.context.cancel_token().cancelled() => {
                     pending.cancel("the caller cancelled the call").await;
                     return Err(RequestError::Cancelled);
                 }
                 () = tokio::time::sleep_until(idle_deadline.min(deadline)) => {
                     pending.cancel("the call took too long").await;
                     return Err(if idle_deadline >= deadline {
-                        RequestError::Timeout(exchange.time_max())
+                        RequestError::Timeout(options.total_max())
                     } else if has_progress {
-                        RequestError::Stalled(exchange.idle_max)
+                        RequestError::Stalled(options.idle_max)
                     } else {
-                        RequestError::Timeout(exchange.idle_max)
+                        RequestError::Timeout(options.idle_max)
                     });
                 }
-                update = progress.next() => {
-                    idle_deadline = Instant::now() + exchange.idle_max;
+                update = progress_updates.next() => {
+                    idle_deadline = Instant::now() + options.idle_max;
                     has_progress = true;
-                    display.show(&update);
+                    progress_display.show(&update);
                 }
             }
         }
     }
 
-    /// Calls a tool, and answers the server's requests for input as the policy of the client decides. For each round of
-    /// answers, the call is sent again. All rounds together have the time limit of one call.
+    /// Calls a tool. If the server requests input, the policy of the client answers, and the call is sent again with the
+    /// answers. All these rounds together have the time limit of one call.
     ///
     /// # Errors
     /// See [`RequestError`].
@@ -203,19 +204,19 @@ impl Connection {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        exchange: &Exchange<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<ServerResult, RequestError> {
         let mut parameters = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
-        let deadline = exchange.deadline();
+        let deadline = options.deadline();
         for _ in 0..=MCP_INPUT_ROUNDS_MAX {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(parameters.clone()));
-            match self.request_until(deadline, request, exchange).await? {
+            match self.request_until(deadline, request, options).await? {
                 ServerResult::InputRequiredResult(required) => {
                     parameters.request_state.clone_from(&required.request_state);
                     parameters.input_responses = tokio::select! {
                         biased;
-                        () = exchange.context.cancel().cancelled() => return Err(RequestError::Cancelled),
-                        () = tokio::time::sleep_until(deadline) => return Err(RequestError::NoInput(exchange.time_max())),
+                        () = options.context.cancel_token().cancelled() => return Err(RequestError::Cancelled),
+                        () = tokio::time::sleep_until(deadline) => return Err(RequestError::NoInput(options.total_max())),
                         answers = self.answer_input_requests(required) => answers?,
                     };
                     if parameters.input_responses.is_none() {
@@ -228,8 +229,8 @@ impl Connection {
         Err(RequestError::TooManyRounds)
     }
 
-    /// Returns the answers to a server's requests for input, or `None` if the server only wants the call to be repeated
-    /// with its state.
+    /// Returns the answers to a server's requests for input. `None` if there are no requests: the server sent only a state,
+    /// with which the call must be repeated.
     ///
     /// # Errors
     /// [`RequestError::Refused`] if the client refuses a request, and [`RequestError::Unexpected`] if there is neither
@@ -250,7 +251,7 @@ impl Connection {
         Ok((!answers.is_empty()).then_some(answers))
     }
 
-    /// Returns the reason why a request failed, without secrets.
+    /// Converts the error of a request. The messages of the server are redacted.
     async fn request_error(&self, error: ServiceError) -> RequestError {
         match error {
             ServiceError::McpError(error) if error.code.0 == SESSION_LOST => RequestError::SessionLost,
@@ -279,8 +280,8 @@ impl Connection {
             }
             ServiceError::UnexpectedResponse => RequestError::Unexpected,
             _ => {
-                let end = self.diagnostics.end_reason().await;
-                RequestError::Closed(end.unwrap_or_else(|| "the server closed it".to_owned()))
+                let reason = self.diagnostics.end_reason().await;
+                RequestError::Closed(reason.unwrap_or_else(|| "the server closed it".to_owned()))
             }
         }
     }
@@ -290,16 +291,16 @@ impl Connection {
 struct ProgressDisplay<'a> {
     connection: &'a Connection,
     context: &'a ToolContext,
-    shown_at: Option<Instant>,
+    last_shown_at: Option<Instant>,
 }
 
 impl ProgressDisplay<'_> {
     fn show(&mut self, progress: &ProgressNotificationParam) {
         if self
-            .shown_at
-            .is_none_or(|shown| shown.elapsed() >= PROGRESS_INTERVAL_MIN)
+            .last_shown_at
+            .is_none_or(|last| last.elapsed() >= PROGRESS_INTERVAL_MIN)
         {
-            self.shown_at = Some(Instant::now());
+            self.last_shown_at = Some(Instant::now());
             let text = progress_text(progress, self.connection.redaction());
             self.context.output().progress(&text);
         }

@@ -1,4 +1,4 @@
-//! The rules for histories that providers enforce.
+//! The rules that providers enforce for the history and the tools of a request.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,9 +7,9 @@ use toolwit_core::Role;
 
 /// Returns the reason why a provider would reject the request, or `None` if the request is valid. Reasons are: a call
 /// without a result, a result without a call, a duplicate result, results out of order, two calls of one response with
-/// the same id, two tools with one name, and an empty history.
+/// the same id, two tools with the same name, and an empty history.
 ///
-/// A scripted model is stricter than most providers, so that providers accept the requests that it accepts.
+/// These rules are stricter than those of most providers, so that providers accept every request that a scripted model accepts.
 pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {
     if request.messages.is_empty() {
         return Some("the history is empty".to_owned());
@@ -28,7 +28,11 @@ pub(super) fn flaw(request: ChatRequest<'_>) -> Option<String> {
                         "the history has the result of the call `{tool_call_id}` where the result of `{id}` is expected"
                     ));
                 }
-                None => return Some(format!("the result of `{tool_call_id}` has no call")),
+                None => {
+                    return Some(format!(
+                        "the history has a result of the call `{tool_call_id}`, but not the call"
+                    ));
+                }
             }
         }
         if let Some(id) = unanswered.front() {
@@ -67,10 +71,10 @@ mod tests {
             arguments: "{}".into(),
         });
         let (user, result) = (Message::user("hi"), |call: &ToolCall| Message::tool(call, "1", false));
-        let both = Message::assistant("", vec![a.clone(), b.clone()]);
+        let response = Message::assistant("", vec![a.clone(), b.clone()]);
         let valid = [
             user.clone(),
-            both.clone(),
+            response.clone(),
             result(&a),
             result(&b),
             Message::assistant("done", vec![]),
@@ -78,10 +82,10 @@ mod tests {
         assert_eq!(flaw_of(&valid), None);
         let invalid = [
             vec![],
-            vec![user.clone(), both.clone(), result(&a)],
-            vec![user.clone(), both.clone(), result(&a), user.clone()],
-            vec![user.clone(), both.clone(), result(&b), result(&a)],
-            vec![user.clone(), both.clone(), result(&a), result(&a)],
+            vec![user.clone(), response.clone(), result(&a)],
+            vec![user.clone(), response.clone(), result(&a), user.clone()],
+            vec![user.clone(), response.clone(), result(&b), result(&a)],
+            vec![user.clone(), response.clone(), result(&a), result(&a)],
             vec![user.clone(), result(&a)],
             vec![
                 user,

@@ -1,3 +1,5 @@
+//! Tests of the time limits and the cancellation of calls.
+
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -14,21 +16,21 @@ use crate::config::ServerConfig;
 use crate::requests::{ServerAnswer, ServerQuestion, ServerRequests};
 use crate::session::handler::Handler;
 use crate::session::input::InputProvider;
-use crate::session::notices::Notices;
+use crate::session::notifications::Notifications;
 use crate::transport::Diagnostics;
 
-/// The time that the server takes for each round.
-const ROUND: Duration = Duration::from_secs(40);
+/// The time that the server takes to answer each call.
+const ROUND_TIME: Duration = Duration::from_secs(40);
 
 /// A user who declines each question, or never answers.
-struct Person {
+struct User {
     is_answering: bool,
-    /// Is cancelled when the person is asked.
+    /// Cancelled when the user is asked a question.
     asked_signal: CancellationToken,
 }
 
 #[async_trait]
-impl ServerRequests for Person {
+impl ServerRequests for User {
     fn answers_questions(&self) -> bool {
         true
     }
@@ -59,7 +61,7 @@ async fn serve_stalling_calls(stream: DuplexStream) {
         let reply = match message["method"].as_str() {
             Some("server/discover") => json!({"jsonrpc": "2.0", "id": message["id"], "result": discovery_result()}),
             Some("tools/call") => {
-                tokio::time::sleep(ROUND).await;
+                tokio::time::sleep(ROUND_TIME).await;
                 let token = &message["params"]["_meta"]["progressToken"];
                 let progress = json!({"progressToken": token, "progress": 1});
                 json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress})
@@ -82,7 +84,7 @@ async fn serve_endless_questions(stream: DuplexStream) {
         let result = match message["method"].as_str() {
             Some("server/discover") => discovery_result(),
             Some("tools/call") => {
-                tokio::time::sleep(ROUND).await;
+                tokio::time::sleep(ROUND_TIME).await;
                 json!({"resultType": "input_required", "inputRequests": {"name": question}, "requestState": "s"})
             }
             _ => continue,
@@ -92,7 +94,8 @@ async fn serve_endless_questions(stream: DuplexStream) {
     }
 }
 
-async fn connection<F>(person: Person, server: impl FnOnce(DuplexStream) -> F) -> Connection
+/// Connects to a server that runs as a task.
+async fn connect<F>(user: User, server: impl FnOnce(DuplexStream) -> F) -> Connection
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -101,8 +104,8 @@ where
     let config = ServerConfig::process("test", "x").unwrap();
     let redaction = Redaction::default();
     let handler = Handler {
-        input: InputProvider::new(&config, Arc::new(person), redaction.clone()),
-        notices: Notices::default(),
+        input: InputProvider::new(&config, Arc::new(user), redaction.clone()),
+        notifications: Notifications::default(),
         redaction: redaction.clone(),
     };
     let lifecycle = ClientLifecycleMode::Discover {
@@ -112,32 +115,32 @@ where
     Connection::new("test".to_owned(), service.unwrap(), Diagnostics::default(), redaction)
 }
 
-/// Calls a tool with a time limit of 100 s, and returns the reason why there is no result.
-async fn call(person: Person, context: &ToolContext) -> RequestError {
-    let connection = connection(person, serve_endless_questions).await;
-    let exchange = Exchange {
+/// Calls a tool of the server with endless questions. The call has a time limit of 100 s. Returns the error of the call.
+async fn call_error(user: User, context: &ToolContext) -> RequestError {
+    let connection = connect(user, serve_endless_questions).await;
+    let options = RequestOptions {
         context,
         meta: Map::new(),
         idle_max: Duration::from_secs(60),
         wall_max: Duration::from_secs(100),
     };
-    connection.call_tool("t", Map::new(), &exchange).await.unwrap_err()
+    connection.call_tool("t", Map::new(), &options).await.unwrap_err()
 }
 
 // attack: G9
 #[tokio::test(start_paused = true)]
-async fn all_rounds_of_input_have_the_time_of_one_call() {
+async fn all_rounds_of_input_share_the_time_limit_of_one_call() {
     let started = Instant::now();
-    let person = Person {
+    let user = User {
         is_answering: true,
         asked_signal: CancellationToken::new(),
     };
-    let error = call(person, &ToolContext::new()).await;
+    let error = call_error(user, &ToolContext::new()).await;
     assert!(
         matches!(error, RequestError::Timeout(max) if max == Duration::from_secs(100)),
         "{error}"
     );
-    // A cancellation takes a second at most.
+    // After the limit of 100 s, sending the cancellation takes at most one second.
     assert!(
         (100..=101).contains(&started.elapsed().as_secs()),
         "{:?}",
@@ -147,49 +150,50 @@ async fn all_rounds_of_input_have_the_time_of_one_call() {
 
 // attack: G9
 #[tokio::test(start_paused = true)]
-async fn a_question_without_an_answer_ends_with_the_call() {
+async fn waiting_for_an_answer_of_the_user_ends_with_the_call() {
     let started = Instant::now();
-    let person = Person {
+    let user = User {
         is_answering: false,
         asked_signal: CancellationToken::new(),
     };
-    let error = call(person, &ToolContext::new()).await;
+    let error = call_error(user, &ToolContext::new()).await;
     assert!(matches!(error, RequestError::NoInput(_)), "{error}");
     assert_eq!(started.elapsed().as_secs(), 100);
 
-    // The call is cancelled when the person is asked.
+    // The context of the call is cancelled when the user is asked.
     let started = Instant::now();
     let asked_signal = CancellationToken::new();
-    let person = Person {
+    let user = User {
         is_answering: false,
         asked_signal: asked_signal.clone(),
     };
-    let error = call(person, &ToolContext::new().with_cancel(asked_signal)).await;
+    let error = call_error(user, &ToolContext::new().with_cancel_token(asked_signal)).await;
     assert!(matches!(error, RequestError::Cancelled), "{error}");
-    assert_eq!(started.elapsed(), ROUND);
+    assert_eq!(started.elapsed(), ROUND_TIME);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_stops_reporting_progress_has_an_error_of_its_own() {
+async fn a_server_that_stops_reporting_progress_causes_the_error_stalled() {
     let started = Instant::now();
-    let person = Person {
+    let user = User {
         is_answering: false,
         asked_signal: CancellationToken::new(),
     };
-    let connection = connection(person, serve_stalling_calls).await;
-    let exchange = Exchange {
+    let connection = connect(user, serve_stalling_calls).await;
+    let options = RequestOptions {
         context: &ToolContext::new(),
         meta: Map::new(),
         idle_max: Duration::from_secs(60),
         wall_max: Duration::from_secs(600),
     };
-    let error = connection.call_tool("t", Map::new(), &exchange).await.unwrap_err();
+    let error = connection.call_tool("t", Map::new(), &options).await.unwrap_err();
     assert!(matches!(error, RequestError::Stalled(_)), "{error}");
     assert_eq!(
         error.to_string(),
         "the server neither answered nor reported progress for 60 s"
     );
-    // The report after 40 s started the 60 s again. A cancellation takes a second at most.
+    // The progress notification after 40 s restarted the idle limit of 60 s. Sending the cancellation takes at most one
+    // second.
     assert!(
         (100..=101).contains(&started.elapsed().as_secs()),
         "{:?}",

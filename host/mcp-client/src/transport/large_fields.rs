@@ -1,31 +1,29 @@
-//! The parts of a result that can be large.
+//! The fields of a result that can be large.
 
 use rmcp::model::{ContentBlock, ServerJsonRpcMessage, ServerResult, Tool};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// The parts of a result that can be large. They are deserialized one by one, apart from the rest of the result.
-///
-/// The protocol library finds the type of a result by trials, and copies the complete result for each type that it
-/// tries. So the large parts are taken out first.
+/// The fields of a result that can be large. To save memory, they are deserialized separately from the result: the
+/// protocol library tries one type after another for a result, and copies the complete result for each type.
 #[derive(Default)]
-pub(super) struct LargeParts {
+pub(super) struct LargeFields {
     tools: Option<Vec<Tool>>,
     content: Option<Vec<ContentBlock>>,
-    structured: Option<Value>,
+    structured_content: Option<Value>,
 }
 
-impl LargeParts {
-    /// Takes the parts out of the result of a message, and leaves empty values.
+impl LargeFields {
+    /// Takes the large fields out of the result of a message, and leaves empty values in their place.
     ///
     /// # Errors
-    /// If a part does not have its type.
+    /// If an item of `tools` or `content` cannot be deserialized.
     pub(super) fn take(message: &mut Value) -> serde_json::Result<Self> {
         let result = message.get_mut("result").and_then(Value::as_object_mut);
-        // Another kind of result may have other fields of these names.
+        // A result of another `resultType` may use these names for other fields.
         let is_complete = |result: &&mut Map<String, Value>| {
-            let kind = result.get("resultType");
-            kind.is_none_or(|kind| kind == "complete")
+            let result_type = result.get("resultType");
+            result_type.is_none_or(|result_type| result_type == "complete")
         };
         let Some(result) = result.filter(is_complete) else {
             return Ok(Self::default());
@@ -33,11 +31,11 @@ impl LargeParts {
         Ok(Self {
             tools: take_list(result, "tools")?,
             content: take_list(result, "content")?,
-            structured: result.get_mut("structuredContent").map(Value::take),
+            structured_content: result.get_mut("structuredContent").map(Value::take),
         })
     }
 
-    /// Puts the parts into the deserialized message.
+    /// Puts the fields into the deserialized message.
     pub(super) fn put_back(self, message: &mut ServerJsonRpcMessage) {
         let ServerJsonRpcMessage::Response(response) = message else {
             return;
@@ -46,14 +44,14 @@ impl LargeParts {
             ServerResult::ListToolsResult(list) => list.tools = self.tools.unwrap_or_default(),
             ServerResult::CallToolResult(call_result) => {
                 call_result.content = self.content.unwrap_or_default();
-                call_result.structured_content = self.structured;
+                call_result.structured_content = self.structured_content;
             }
             _ => {}
         }
     }
 }
 
-/// Takes the items of a list, and leaves an empty list.
+/// Takes and deserializes the items of a list, and leaves an empty list. Returns `None` if there is no such list.
 fn take_list<T: DeserializeOwned>(fields: &mut Map<String, Value>, name: &str) -> serde_json::Result<Option<Vec<T>>> {
     let Some(Value::Array(items)) = fields.get_mut(name) else {
         return Ok(None);

@@ -1,22 +1,22 @@
-//! Approvals of tools that enter a conversation in different ways.
+//! Approvals of tools that are added to a conversation in different ways.
 
 use super::*;
 
 // accept: 27, accept: 80
 #[tokio::test]
-async fn an_approval_belongs_to_a_tool_whatever_its_way_in() {
+async fn an_approval_applies_to_a_tool_however_it_is_added() {
     let guarded = |builder: ConversationBuilder| builder.decorate("native#erase", deny_all());
     let initial = run_steps([invoke("erase")], |builder| guarded(builder).tools([erase()])).await;
     assert!(initial[0].contains(DENIED), "{}", initial[0]);
-    let folded = run_steps([open("db"), invoke("query"), invoke("erase")], |b| {
-        guarded(b).tool(database())
+    let in_facade = run_steps([invoke("db"), invoke("query"), invoke("erase")], |builder| {
+        guarded(builder).tool(database())
     })
     .await;
-    assert_eq!(folded[1], "query", "the other tools of the facade are not guarded");
+    assert_eq!(in_facade[1], "query", "the other tools of the facade are not guarded");
     assert!(
-        folded[2].contains(DENIED) && folded[2].contains("native#db/erase"),
+        in_facade[2].contains(DENIED) && in_facade[2].contains("native#db/erase"),
         "{}",
-        folded[2]
+        in_facade[2]
     );
     let injected = run_steps(
         [invoke("prepare"), invoke("erase"), invoke("prepare"), invoke("erase")],
@@ -37,7 +37,7 @@ async fn an_approval_belongs_to_a_tool_whatever_its_way_in() {
     });
     assert!(
         replaced.await[1].contains(DENIED),
-        "the guard of a tool that is replaced"
+        "the new tool keeps the guard of the tool that it replaces"
     );
     let unguarded = run_steps([invoke("erase")], |builder| builder.tools([erase()])).await;
     assert_eq!(unguarded[0], "erase");
@@ -45,7 +45,7 @@ async fn an_approval_belongs_to_a_tool_whatever_its_way_in() {
 
 // accept: 80, accept: 133
 #[tokio::test]
-async fn an_approval_stays_on_after_a_resume_and_on_a_tool_that_the_application_replaces() {
+async fn an_approval_applies_after_a_resume_and_after_the_application_replaces_the_tool() {
     let set_up = |steps: Vec<Step>| {
         let (builder, model) = TestModel::playing(steps);
         let builder = builder
@@ -57,7 +57,7 @@ async fn an_approval_stays_on_after_a_resume_and_on_a_tool_that_the_application_
             model,
         )
     };
-    let (builder, model) = set_up(vec![open("db"), invoke("find"), reply("ok")]);
+    let (builder, model) = set_up(vec![invoke("db"), invoke("find"), reply("ok")]);
     let history = builder.run("go").await.unwrap().history;
     let (builder, _) = set_up(vec![invoke("erase"), reply("ok"), invoke("erase"), reply("ok")]);
     let mut resumed = builder.history(history).resume(model.events()).build().unwrap();
@@ -68,11 +68,11 @@ async fn an_approval_stays_on_after_a_resume_and_on_a_tool_that_the_application_
         tool_results(&outcome.history)
     );
     let ToolLookup::Found(method) = resumed.tools().look_up("customer_c1_delete") else {
-        panic!("the method is declared")
+        panic!("the method is not found")
     };
     assert!(
         method.tool.decorator().is_some(),
-        "the approval of `find` stays on the method"
+        "the method still inherits the approval of `find`"
     );
     resumed.add_tool(erase());
     let outcome = resumed.run("again").await.unwrap();

@@ -1,4 +1,5 @@
-//! Questions about calls, which the approver or another process answers.
+//! Questions whether a call may run, which the approver or another process answers. The methods identify a question by the number
+//! of its entry.
 
 use futures::FutureExt;
 
@@ -7,8 +8,8 @@ use super::session_journal::Journal;
 use toolwit_core::{Approval, ApprovalAnswer, ApprovalBasis, ApprovalRequest, Approver, ToolContext};
 
 impl Journal {
-    /// Asks the approver about a call. Unless the approver answers at once, the question is stored, so that another process can
-    /// answer it. The first answer counts. If the store fails, the question counts as unanswered.
+    /// Asks the approver whether a call may run. If the approver does not answer at once, the question is stored, so that another
+    /// process can answer it too. The first answer counts. If the store fails, the answer is [`Approval::Unanswered`].
     pub(crate) async fn ask(
         &self,
         approver: &dyn Approver,
@@ -16,23 +17,24 @@ impl Journal {
         context: &ToolContext,
     ) -> (ApprovalAnswer, ApprovalBasis) {
         let Some((question, is_stored)) = self.question_about(&request.id) else {
-            // The journal has no question if it panicked as an observer, because it then receives no events.
+            // The journal knows the question from the event `ApprovalRequested`, which it receives as an observer. An observer
+            // that has panicked receives no more events.
             return (approver.approve(request, context).await, ApprovalBasis::Approver);
         };
         let outcome = if is_stored {
-            self.ask_again(question, approver, request, context).await
+            self.ask_stored_question(question, approver, request, context).await
         } else {
-            self.ask_first(question, approver, request, context).await
+            self.ask_new_question(question, approver, request, context).await
         };
         outcome.unwrap_or_else(|error| {
-            tracing::error!(%error, "a question about a call cannot be stored");
+            tracing::error!(%error, "the session store failed during a question about a call");
             let reason = "the session store failed, so no person can be asked".to_owned();
             (Approval::Unanswered { reason }.into(), ApprovalBasis::Approver)
         })
     }
 
-    /// Asks a question that is not stored yet. Stores the question before it waits for an answer.
-    async fn ask_first(
+    /// Asks a question that is not yet stored. Stores the question before it waits for an answer.
+    async fn ask_new_question(
         &self,
         question: u64,
         approver: &dyn Approver,
@@ -44,11 +46,11 @@ impl Journal {
             return Ok((answer, ApprovalBasis::Approver));
         }
         self.commit().await?;
-        self.first_answer(question, approval).await
+        self.wait_for_first_answer(question, approval).await
     }
 
-    /// Asks a question that is stored already, so that another process may have answered it.
-    async fn ask_again(
+    /// Asks a question that is already stored. Another process may already have answered it.
+    async fn ask_stored_question(
         &self,
         question: u64,
         approver: &dyn Approver,
@@ -57,12 +59,15 @@ impl Journal {
     ) -> Result<(ApprovalAnswer, ApprovalBasis), JournalError> {
         match self.writer().answer(question).await? {
             Some(answer) => Ok((answer, ApprovalBasis::Stored)),
-            None => self.first_answer(question, approver.approve(request, context)).await,
+            None => {
+                let approval = approver.approve(request, context);
+                self.wait_for_first_answer(question, approval).await
+            }
         }
     }
 
     /// Waits for an answer of the approver or of another process. The store decides which answer is the first.
-    async fn first_answer(
+    async fn wait_for_first_answer(
         &self,
         question: u64,
         approval: impl Future<Output = ApprovalAnswer>,

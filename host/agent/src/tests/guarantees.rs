@@ -1,9 +1,10 @@
-//! Guarantees for authors of tools and strategies.
+//! Guarantees to the authors of tools and strategies.
 
 use super::*;
 use crate::injection::{Injection, InjectionContext};
 use toolwit_core::{NativeEntity, NoArguments, OutputSink, ToolProvider};
 
+/// An output that records streamed text.
 #[derive(Default)]
 struct Screen(Mutex<Vec<String>>);
 
@@ -12,7 +13,7 @@ impl OutputSink for Screen {
 
     fn communicate(&self, _: &str) {}
 
-    fn words(&self, text: &str, _: &Origin) {
+    fn model_text(&self, text: &str, _: &Origin) {
         self.0.lock().unwrap().push(text.to_owned());
     }
 }
@@ -20,15 +21,15 @@ impl OutputSink for Screen {
 // accept: 16
 #[tokio::test]
 async fn an_answer_is_streamed_and_iterations_are_limited() {
-    let streamed: Step = Box::new(|request| {
+    let streamed_answer: Step = Box::new(|request| {
         request.emit_text("It ");
         request.emit_text("is 42.");
         Ok(ChatResponse::new("It is 42.", Vec::new()))
     });
-    let with_text = changed(call([("look", json!({}))]), |response| {
+    let call_with_text = edit_response(call([("look", json!({}))]), |response| {
         response.content = "Let me look.".to_owned()
     });
-    let (builder, _) = TestModel::playing([with_text, streamed]);
+    let (builder, _) = TestModel::playing([call_with_text, streamed_answer]);
     let screen = Arc::new(Screen::default());
     let builder = builder.tools([echo("look")]).output(screen.clone());
     let outcome = builder.build().unwrap().run("go").await.unwrap();
@@ -63,7 +64,7 @@ async fn a_function_that_adds_tools_is_a_strategy() {
     assert!(outcome.removed.is_empty());
 }
 
-/// Returns an order with a method that returns its first line.
+/// Returns an order with a method that returns the first line of the order. A line has a method too.
 fn order(id: &'static str) -> Arc<dyn ToolProvider> {
     let line = |id: String| {
         let line = NativeEntity::new("line", Arc::new(id.clone())).with_id(&id);
@@ -145,9 +146,9 @@ async fn a_one_shot_tool_runs_once_per_loop_even_if_called_twice_in_one_response
     let mut conversation = builder.build().unwrap();
     conversation.run("go").await.unwrap();
     let outcome = conversation.run("again").await.unwrap();
-    let bodies: Vec<_> = tool_results(&outcome.history)
+    let ran: Vec<_> = tool_results(&outcome.history)
         .into_iter()
         .map(|answer| answer == "skill")
         .collect();
-    assert_eq!(bodies, [true, false, false, true], "each run is a separate loop");
+    assert_eq!(ran, [true, false, false, true], "each run is a separate loop");
 }

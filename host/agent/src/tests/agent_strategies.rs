@@ -4,19 +4,22 @@ use super::*;
 use crate::injection::{Chaining, Playbook, Reference, StateMachine, Unlock};
 use toolwit_core::{Artifact, EntityMethods, NoArguments};
 
+/// Returns an agent with its own model, which plays the steps.
 fn agent(steps: impl IntoIterator<Item = Step>) -> (AgenticTool, TestModel) {
     let (_, model) = TestModel::playing(steps);
     (AgenticTool::new("agent", "Works.").with_model(model.clone()), model)
 }
 
+/// Calls the agent, and returns the result of the call.
 async fn run(agent: &AgenticTool) -> ToolResult {
     let arguments = json!({"task": "go"}).as_object().unwrap().clone();
     agent.call(arguments, &ToolContext::new()).await.unwrap()
 }
 
-fn answers_of(model: &TestModel) -> Vec<String> {
-    let last = model.request(model.request_count() - 1).messages;
-    tool_results(&last).into_iter().map(str::to_owned).collect()
+/// Returns the tool results that the last request to the model contains.
+fn last_tool_results(model: &TestModel) -> Vec<String> {
+    let messages = model.request(model.request_count() - 1).messages;
+    tool_results(&messages).into_iter().map(str::to_owned).collect()
 }
 
 // accept: 66, accept: 67, accept: 25
@@ -55,40 +58,40 @@ async fn a_playbook_unlocks_the_tools_of_an_agent_and_guides_the_model() {
     ];
     let call_locked = || raw_calls(locked.map(|name| (name.to_owned(), "{}".to_owned())).to_vec());
     let unlock = call([("search", json!({})), ("page", json!({})), ("note", json!({}))]);
-    let (tool, model) = agent([call_locked(), unlock, call_locked(), reply("done")]);
-    let result = run(&tool.with_playbook(playbook)).await;
+    let (agent, model) = agent([call_locked(), unlock, call_locked(), reply("done")]);
+    let result = run(&agent.with_playbook(playbook)).await;
     assert_eq!(result.for_llm, "done");
-    let answers = answers_of(&model);
-    for (name, answer) in locked.iter().zip(&answers) {
-        assert!(answer.contains(&format!("`{name}` is not available yet")), "{answer}");
+    let results = last_tool_results(&model);
+    for (name, result) in locked.iter().zip(&results) {
+        assert!(result.contains(&format!("`{name}` is not available yet")), "{result}");
     }
     assert!(
-        answers[1].contains("`search`") && answers[1].contains("`page`"),
+        results[1].contains("`search`") && results[1].contains("`page`"),
         "{}",
-        answers[1]
+        results[1]
     );
-    assert_eq!(answers[9..], locked, "all are unlocked");
+    assert_eq!(results[9..], locked, "all tools are unlocked");
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Order {
+enum OrderState {
     Draft,
     Confirmed,
     Shipped,
 }
 
-fn order() -> StateMachine<Order> {
+fn order_machine() -> StateMachine<OrderState> {
     let lose = tool("lose", |_, _| Ok(ToolResult::error("lost")));
     StateMachine::builder()
-        .initial(Order::Draft)
-        .in_state(Order::Draft)
+        .initial(OrderState::Draft)
+        .in_state(OrderState::Draft)
         .tool(echo("confirm"))
-        .transitions_to(Order::Confirmed)
+        .transitions_to(OrderState::Confirmed)
         .tool(lose)
-        .transitions_to(Order::Shipped)
-        .in_state(Order::Confirmed)
+        .transitions_to(OrderState::Shipped)
+        .in_state(OrderState::Confirmed)
         .tool(echo("ship"))
-        .transitions_to(Order::Shipped)
+        .transitions_to(OrderState::Shipped)
         .global_tool(echo("status"))
         .build()
         .unwrap()
@@ -98,7 +101,7 @@ fn order() -> StateMachine<Order> {
 #[tokio::test]
 async fn a_state_machine_moves_an_agent_from_state_to_state() {
     let step = |name: &'static str| call([(name, json!({}))]);
-    let (tool, model) = agent([
+    let (agent, model) = agent([
         step("ship"),
         step("lose"),
         step("status"),
@@ -106,11 +109,11 @@ async fn a_state_machine_moves_an_agent_from_state_to_state() {
         step("ship"),
         reply("done"),
     ]);
-    run(&tool.with_state_machine(order())).await;
-    let answers = answers_of(&model);
-    assert!(answers[0].contains("`Draft`"), "{}", answers[0]);
+    run(&agent.with_state_machine(order_machine())).await;
+    let results = last_tool_results(&model);
+    assert!(results[0].contains("`Draft`"), "{}", results[0]);
     assert_eq!(
-        answers[1..],
+        results[1..],
         ["lost", "status", "confirm", "ship"],
         "a failed call does not change the state"
     );
@@ -118,17 +121,20 @@ async fn a_state_machine_moves_an_agent_from_state_to_state() {
 
 // accept: 68, accept: 70
 #[tokio::test]
-async fn a_copy_can_start_in_another_state() {
+async fn a_copy_of_an_agent_can_start_in_another_state() {
     let step = || call([("ship", json!({}))]);
-    let (tool, model) = agent([step(), reply("done"), step(), reply("done")]);
-    let original = tool.with_state_machine(order());
+    let (agent, model) = agent([step(), reply("done"), step(), reply("done")]);
+    let original = agent.with_state_machine(order_machine());
     let confirmed_copy = original
         .clone()
-        .with_state_machine(order().with_initial_state(Order::Confirmed));
+        .with_state_machine(order_machine().with_initial_state(OrderState::Confirmed));
     run(&confirmed_copy).await;
-    assert_eq!(answers_of(&model), ["ship"]);
+    assert_eq!(last_tool_results(&model), ["ship"]);
     run(&original).await;
-    assert!(answers_of(&model)[0].contains("`Draft`"), "the original is unchanged");
+    assert!(
+        last_tool_results(&model)[0].contains("`Draft`"),
+        "the original is unchanged"
+    );
 }
 
 // accept: 43, accept: 47
@@ -145,25 +151,25 @@ async fn chained_tools_of_an_agent_are_not_locked_by_a_playbook() {
         Ok(ToolResult::text("user 7").with_provider(user.clone()))
     });
     let step = |name: &'static str| call([(name, json!({}))]);
-    let (tool, model) = agent([step("user_mail"), step("get_user"), step("user_mail"), reply("done")]);
+    let (agent, model) = agent([step("user_mail"), step("get_user"), step("user_mail"), reply("done")]);
     let playbook = Playbook::new()
         .with_tool(get)
         .with_locked_tool(echo("never"), Unlock::by(toolwit_core::ToolSelector::later("nothing")));
-    run(&tool
+    run(&agent
         .with_playbook(playbook)
         .with_chaining(Chaining::new().with_type(&users)))
     .await;
-    let answers = answers_of(&model);
-    assert!(answers[0].contains("not available yet"), "{}", answers[0]);
-    assert_eq!(answers[2], "7@example.com");
+    let results = last_tool_results(&model);
+    assert!(results[0].contains("not available yet"), "{}", results[0]);
+    assert_eq!(results[2], "7@example.com");
 }
 
 // accept: 63
 #[tokio::test]
 async fn an_agent_receives_references() {
     let memory = Reference::new("memory", "Facts from earlier turns.", "Look here first.").with_tools([echo("recall")]);
-    let (tool, model) = agent([reply("ok")]);
-    run(&tool.with_reference(&memory)).await;
+    let (agent, model) = agent([reply("ok")]);
+    run(&agent.with_reference(&memory)).await;
     assert!(model.request(0).messages[0].content().ends_with("Look here first."));
     assert_eq!(model.request(0).names, ["recall"]);
 }
@@ -182,9 +188,9 @@ async fn the_introspection_tools_are_two_facades() {
         .tool(BlackboardTools::new().facade().unwrap());
     let outcome = tools.build().unwrap().run("go").await.unwrap();
     assert_eq!(model.request(0).names, ["process", "blackboard"]);
-    let answers = tool_results(&outcome.history);
-    assert!(answers[2].contains("\"running\""), "{}", answers[2]);
-    assert_eq!(answers[3], "The blackboard is empty.");
+    let results = tool_results(&outcome.history);
+    assert!(results[2].contains("\"running\""), "{}", results[2]);
+    assert_eq!(results[3], "The blackboard is empty.");
 }
 
 // accept: 85, accept: 68
@@ -198,14 +204,14 @@ async fn a_background_call_changes_the_state_with_its_late_result() {
             finished.await.ok();
             Ok(ToolResult::text("confirmed"))
         });
-        Ok(ToolResult::background("asked for it"))
+        Ok(ToolResult::background("started"))
     });
     let machine = StateMachine::builder()
-        .initial(Order::Draft)
-        .in_state(Order::Draft)
+        .initial(OrderState::Draft)
+        .in_state(OrderState::Draft)
         .tool(confirm)
-        .transitions_to(Order::Confirmed)
-        .in_state(Order::Confirmed)
+        .transitions_to(OrderState::Confirmed)
+        .in_state(OrderState::Confirmed)
         .tool(echo("ship"))
         .build()
         .unwrap();
