@@ -73,8 +73,8 @@ pub use process::{
     Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget, ToolUsage,
 };
 pub use replay::{
-    CallOrigin, Difference, Divergence, RecordedTraceCall, Recording, RecordingError, Replay, ReplayedCall,
-    StartedReplay, differences, line_diff,
+    CallOrigin, Difference, Divergence, RecordedCall, Recording, RecordingError, Replay, ReplayedCall, StartedReplay,
+    differences, line_diff,
 };
 pub use session::{SessionAnswer, SessionTool, ToolSession};
 pub use tools::{BlackboardTools, ProcessTools, communicate_tool, progress_tool};

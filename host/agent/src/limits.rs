@@ -49,7 +49,7 @@ pub struct LoopLimits {
     /// Maximum number of declared tools, because providers reject requests with more. Above it, the least recently used
     /// tools are no longer declared.
     pub tools_max: usize,
-    /// Number of declared tools at which [`Event::ToolsMany`](crate::Event::ToolsMany) is emitted, because models choose
+    /// Number of declared tools at which [`Event::ManyToolsDeclared`](crate::Event::ManyToolsDeclared) is emitted, because models choose
     /// poorly among many tools.
     pub tools_warn: usize,
 }

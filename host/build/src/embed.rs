@@ -72,8 +72,9 @@ impl EmbedStep {
             path: path.clone(),
             source,
         };
-        let generated_wit = wit_source::read(path, &component).map_err(|error| embed_error(error.into()))?;
-        let packages: Vec<_> = generated_wit.iter().chain(&self.wit).collect();
+        // The macros of the Rust SDK stored this WIT in the core modules of the component.
+        let sdk_wit = wit_source::read(path, &component).map_err(|error| embed_error(error.into()))?;
+        let packages: Vec<_> = sdk_wit.iter().chain(&self.wit).collect();
         let component = if packages.is_empty() {
             component
         } else {

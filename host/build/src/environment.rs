@@ -40,8 +40,9 @@ const NONEXISTENT_DIRECTORY: &str = "/nonexistent";
 
 /// Creates a command for a program on `PATH`, or at a path.
 ///
-/// The operating system looks up a name only in the absolute directories of `PATH`, because a relative directory, such
-/// as `.`, may belong to an untrusted project. The program inherits this `PATH` without relative directories.
+/// The command gets a `PATH` without the relative directories of the inherited `PATH`. A relative directory, such as `.`,
+/// may belong to an untrusted project. `Command` looks up the program in the `PATH` that is set here, and the program
+/// inherits this `PATH`.
 #[expect(clippy::disallowed_methods, reason = "programs are looked up on `PATH`")]
 pub(super) fn program(name: &str) -> Command {
     let mut command = Command::new(name);
@@ -67,7 +68,10 @@ pub(super) fn use_default_toolchain(command: &mut Command) {
     command.env_remove("RUSTUP_TOOLCHAIN").current_dir("/");
 }
 
-/// Makes the command run in `dir`, with the toolchain that a shell would use in `dir`.
+/// Makes the command run in `dir`, with the toolchain of the project in `dir`.
+///
+/// If `dir` or a parent directory has a toolchain file, `RUSTUP_TOOLCHAIN` is removed, so that the file selects the
+/// toolchain. Without such a file, the command inherits `RUSTUP_TOOLCHAIN`.
 pub(super) fn use_project_toolchain(command: &mut Command, dir: &Path) {
     remove_outer_variables(command);
     // Under `cargo run`, `RUSTUP_TOOLCHAIN` selects the outer project's toolchain. This variable must not override the
@@ -85,7 +89,7 @@ pub(super) fn use_project_toolchain(command: &mut Command, dir: &Path) {
 pub(super) fn use_system_toolchain(command: &mut Command, tool_dir: Option<&Path>) {
     remove_outer_variables(command);
     command.env_remove("RUSTUP_TOOLCHAIN");
-    // An outer cargo adds the libraries of its own compiler to this path. They do not match the system's compiler.
+    // An outer cargo adds the libraries of its own compiler to `LD_LIBRARY_PATH`. They do not match the system's compiler.
     if env::var_os("CARGO").is_some() {
         command.env_remove("LD_LIBRARY_PATH");
     }

@@ -50,6 +50,14 @@ pub enum ProjectError {
     /// The directory exists and is not empty.
     #[error("`{}` already exists and is not empty", .0.display())]
     Exists(PathBuf),
+    /// The directory could not be read, for example because the path leads to a file.
+    #[error("could not read `{}`: {source}", .path.display())]
+    Read {
+        /// The directory.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
     /// The files could not be written, or the bindings could not be generated.
     #[error("could not write `{}`: {source}", .path.display())]
     Write {
@@ -137,8 +145,8 @@ impl NewProject {
     ///
     /// # Errors
     ///
-    /// [`ProjectError::Exists`] if the directory has files, and [`ProjectError::Write`] if the directory cannot be
-    /// read, a file cannot be written or the bindings cannot be generated.
+    /// [`ProjectError::Exists`] if the directory has files, [`ProjectError::Read`] if the directory cannot be read, and
+    /// [`ProjectError::Write`] if a file cannot be written or the bindings cannot be generated.
     pub fn write(&self) -> Result<Vec<PathBuf>, ProjectError> {
         let write_error = |path: &Path| {
             let path = path.to_owned();
@@ -151,7 +159,10 @@ impl NewProject {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(write_error(&self.dir)(error)),
+            Err(source) => {
+                let path = self.dir.clone();
+                return Err(ProjectError::Read { path, source });
+            }
         }
         let mut paths = Vec::new();
         for (path, template) in COMMON.iter().chain(self.template_files()) {

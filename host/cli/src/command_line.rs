@@ -68,7 +68,7 @@ pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) ->
             from_clap_error(error)
         };
         let _ = Printer::new(Format::Json, Verbosity::Quiet).report_error(&error);
-        return Exit::Usage;
+        return Exit::UsageOrConfiguration;
     }
     // An argument can be untrusted text, and clap repeats it in the error. `Page` escapes control characters.
     let is_printable_argument =
@@ -78,7 +78,7 @@ pub(crate) fn report_parse_error(error: &clap::Error, arguments: &[OsString]) ->
     } else {
         write_stderr(Page::new().text(error.render()).end());
     }
-    Exit::Usage
+    Exit::UsageOrConfiguration
 }
 
 /// Returns whether a command line that could not be parsed contains `--json`.

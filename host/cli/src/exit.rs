@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     /// The tool or the model returned an error.
     Failed = 1,
     /// The command line, its arguments or a configuration file is wrong.
-    Usage = 2,
+    UsageOrConfiguration = 2,
     /// A plugin could not be built or loaded.
     NotLoaded = 3,
     /// An exceeded limit or a denied access stopped the command.
@@ -30,9 +30,11 @@ impl Exit {
             (ErrorKind::Internal, _) => Self::Failed,
             // An error of a package names its plugin. An error of the command's own configuration does not.
             (ErrorKind::Configuration, Phase::Registry) if error.plugin.is_some() => Self::NotLoaded,
-            (ErrorKind::Configuration, _) | (ErrorKind::Io, Phase::Registry) => Self::Usage,
-            (ErrorKind::InvalidArguments | ErrorKind::UnknownTool | ErrorKind::MissingKey, _) => Self::Usage,
-            (ErrorKind::AmbiguousTool | ErrorKind::ToolUnavailable, _) => Self::Usage,
+            (ErrorKind::Configuration, _) | (ErrorKind::Io, Phase::Registry) => Self::UsageOrConfiguration,
+            (ErrorKind::InvalidArguments | ErrorKind::UnknownTool | ErrorKind::MissingKey, _) => {
+                Self::UsageOrConfiguration
+            }
+            (ErrorKind::AmbiguousTool | ErrorKind::ToolUnavailable, _) => Self::UsageOrConfiguration,
             (_, Phase::Load | Phase::Link) | (ErrorKind::Build, _) => Self::NotLoaded,
             (ErrorKind::Denied | ErrorKind::LoopLimit, _) => Self::Stopped,
             (kind, _) if kind.is_limit() => Self::Stopped,

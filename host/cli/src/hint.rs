@@ -21,8 +21,9 @@ use toolwit::{Error, ErrorKind};
 pub(crate) const NO_PACKAGES: &str =
     "the plugin directory has no `.wasm` file; `toolwit build DIR` builds one from source";
 
-/// Returns the limit that an error reports as exceeded, if there is one.
-pub(crate) fn exceeded_limit(error: &Error) -> Option<Limit> {
+/// Returns the definition of the limit that an error reports as exceeded: its default, and the option that sets it. Returns
+/// `None` if the error reports no limit, or a limit without a definition.
+pub(crate) fn definition_of_exceeded_limit(error: &Error) -> Option<Limit> {
     let name = error.limit.as_ref()?.limit;
     // A limit of a run has another name in errors than in the table of limits, such as `calls_max` and `CALLS_MAX`. The
     // text of its setting in the table contains the name in errors: "`--calls`, `LoopLimits::calls_max`".
@@ -262,7 +263,7 @@ mod tests {
     fn an_exceeded_limit_leads_to_its_option() {
         let option = |kind, limit| {
             let error = Error::new(kind, Phase::Execute, "it failed").with_limit(ExceededLimit::new(limit, 1, 1));
-            exceeded_limit(&error).and_then(|limit| limit.flag())
+            definition_of_exceeded_limit(&error).and_then(|limit| limit.flag())
         };
         assert_eq!(option(ErrorKind::Fuel, "fuel_max").as_deref(), Some("--fuel"));
         assert_eq!(

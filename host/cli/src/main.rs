@@ -45,6 +45,7 @@ use toolwit::{Error, ErrorKind, Phase};
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
 
 fn main() -> ExitCode {
+    // To compile components in separate processes, the host starts this program again with special arguments.
     if let Some(exit) = toolwit::sandbox::run_compiler_if_asked() {
         return exit;
     }

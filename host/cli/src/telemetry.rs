@@ -42,7 +42,7 @@ mod enabled {
             }
         }
         let (layer, exporter) = exporter(options)?;
-        Ok((Some(layer.filtered()), Telemetry(Some(exporter))))
+        Ok((Some(layer.with_telemetry_filter()), Telemetry(Some(exporter))))
     }
 
     impl Telemetry {

@@ -29,7 +29,8 @@ pub enum ErrorKind {
     Tool,
     /// The entity of the tool no longer exists.
     EntityGone,
-    /// A component's list of dynamic tools is invalid, or an object or a facade has no tools.
+    /// A provider of tools is invalid: an object or a facade has no tools, or a component's list of dynamic tools is invalid. An
+    /// error of the provider of a model is a [`Model`](Self::Model) error.
     InvalidProvider,
     /// The bytes are not a valid component.
     MalformedComponent,
@@ -121,7 +122,8 @@ impl fmt::Display for ErrorKind {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Phase {
-    /// Reading flags, configuration or the plugin directory, or other preparations.
+    /// All preparations for loading plugins and for calls: reading options, configuration files and plugin directories, building
+    /// hosts and conversations, and changing files of the host.
     Registry,
     /// Checking and compiling a component, or connecting to a server.
     Load,
@@ -156,7 +158,7 @@ pub struct ExceededLimit {
     pub limit: &'static str,
     /// The limit. Times are in milliseconds.
     pub max: u64,
-    /// The amount that was used or requested. It is `max` or `max + 1` if the host does not count beyond the limit.
+    /// The amount that was used or requested. If the host stops counting at the limit, this is only `max` or `max + 1`.
     pub used: u64,
 }
 

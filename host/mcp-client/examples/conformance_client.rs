@@ -17,7 +17,7 @@ use toolwit_agent::ToolSource;
 use toolwit_core::{Arguments, Tool, ToolContext, ToolError, ToolResult};
 use toolwit_mcp_client::{
     ClientOptions, LoginRequest, LoginRequired, LoginStore, McpServer, OauthClient, OauthLogin, RevisionChoice,
-    ServerAnswer, ServerConfig, ServerQuestion, ServerRequests, Setting,
+    ServerAnswer, ServerConfig, ServerQuestion, ServerRequests, SettingValue,
 };
 use zeroize::Zeroizing;
 
@@ -178,7 +178,7 @@ fn login_settings() -> Result<OauthLogin, toolwit_core::Error> {
     let login = OauthLogin::default().with_client_metadata_url(CLIENT_METADATA_URL)?;
     Ok(
         match (context["client_id"].as_str(), context["client_secret"].as_str()) {
-            (Some(id), Some(secret)) => login.with_client_id(id).with_client_secret(Setting::text(secret)),
+            (Some(id), Some(secret)) => login.with_client_id(id).with_client_secret(SettingValue::text(secret)),
             _ => login,
         },
     )
@@ -234,7 +234,7 @@ async fn oauth_client(url: &str) -> Result<OauthClient, Box<dyn std::error::Erro
     let context = suite_context();
     let text = |name: &str, default: &str| context[name].as_str().unwrap_or(default).to_owned();
     let client = OauthClient::new(issuer, &text("client_id", "conformance"))?;
-    Ok(client.with_client_secret(Setting::text(text("client_secret", "conformance-secret"))))
+    Ok(client.with_client_secret(SettingValue::text(text("client_secret", "conformance-secret"))))
 }
 
 /// Returns the parameters of the scenario.

@@ -19,7 +19,7 @@
 //! | `login` | the stored tokens of a login, and [`LoginStore`] |
 //! | `config` | [`ServerConfig`] and the files in which servers are configured |
 //! | `requests` | [`ServerRequests`]: the policy for requests of servers to the client |
-//! | `value` | [`Setting`] and [`ValueSource`]: texts, secrets, environment variables, values of the context |
+//! | `value` | [`SettingValue`] and [`ValueSource`]: texts, secrets, environment variables, values of the context |
 //! | `failure` | errors of servers, and [`LoginRequired`] |
 
 mod authorization;
@@ -44,4 +44,4 @@ pub use requests::{RefuseRequests, ServerAnswer, ServerQuestion, ServerRequests}
 pub use server::{McpServer, McpServers, ServerReport};
 pub use session::ClientOptions;
 pub use transport::AuthorizationServer;
-pub use value::{NoValues, Setting, ValueSource};
+pub use value::{NoValues, SettingValue, ValueSource};

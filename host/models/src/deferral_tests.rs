@@ -122,7 +122,7 @@ async fn a_response_that_anthropic_paused_is_continued() {
 }
 
 #[tokio::test]
-async fn the_delivery_list_gives_the_same_answer_without_deferral() {
+async fn with_the_delivery_list_no_tool_is_deferred_and_the_answer_is_the_same() {
     let [mut call, answer] = anthropic_responses();
     let blocks = call["content"].as_array_mut().unwrap();
     blocks.drain(1..3);

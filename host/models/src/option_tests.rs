@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::anthropic::Messages;
 use crate::chat::ChatCompletions;
 use crate::client::Dialect;
-use crate::client::testing::ISSUER;
+use crate::client::testing::BLOCK_ISSUER;
 use crate::gemini::GenerateContent;
 use crate::http::ResponseMode;
 use crate::responses::Responses;
@@ -19,7 +19,7 @@ fn request_body<D: Dialect>(dialect: &D, model: &str, options: &ChatOptions) -> 
     let messages = [Message::user("How warm is it?")];
     let cancel = CancellationToken::new();
     let request = ChatRequest::new(&messages, &[], options, &cancel);
-    dialect.body(model, request, ISSUER, ResponseMode::Streaming)
+    dialect.body(model, request, BLOCK_ISSUER, ResponseMode::Streaming)
 }
 
 fn options(effort: ReasoningEffort) -> ChatOptions {

@@ -52,7 +52,7 @@ pub fn check_outcome(outcome: Result<&ToolResult, &Error>) -> Option<(CheckStage
     };
     let stage = match (error.phase, error.kind) {
         (_, ErrorKind::Busy | ErrorKind::Cancelled) | (Phase::Load | Phase::Link, ErrorKind::Timeout) => None,
-        (Phase::Load | Phase::Link, _) => Some(CheckStage::Import),
+        (Phase::Load | Phase::Link, _) => Some(CheckStage::Loading),
         (Phase::Instantiate | Phase::Execute, ErrorKind::Trap) => Some(CheckStage::Execution),
         (Phase::Instantiate | Phase::Execute, kind) if kind.is_limit() => Some(CheckStage::Execution),
         _ => None,
@@ -105,7 +105,7 @@ mod tests {
         }
         assert_eq!(
             check_of_error(ErrorKind::UnknownImport, Phase::Link),
-            Some((CheckStage::Import, failure()))
+            Some((CheckStage::Loading, failure()))
         );
         assert_eq!(
             check_outcome(Ok(&ToolResult::text("3"))),

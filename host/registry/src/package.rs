@@ -24,8 +24,8 @@ pub struct Package {
     pub name: String,
     /// The component file.
     pub path: PathBuf,
-    /// The manifest: that of the file next to the component, or else the manifest that the component contains. The version and
-    /// the description in the standard sections of the component complete it.
+    /// The manifest: from the file next to the component if that file exists, otherwise from the component itself. If the
+    /// manifest lacks the version or the description, the standard sections of the component provide it.
     pub manifest: Option<Arc<Manifest>>,
     /// Whether the package can be used.
     pub status: PackageStatus,
@@ -54,7 +54,7 @@ impl Package {
 
     /// Returns the reason why the package is broken, or `None` if it is usable.
     #[must_use]
-    pub fn reason(&self) -> Option<&Error> {
+    pub fn broken_reason(&self) -> Option<&Error> {
         match &self.status {
             PackageStatus::Ready(_) => None,
             PackageStatus::Broken(error) => Some(error),
@@ -110,7 +110,8 @@ impl Package {
     }
 }
 
-/// Returns the path that the store uses for a file: absolute, so that it does not depend on the working directory.
+/// Returns the path by which the [`Store`](crate::store::Store) of package metadata identifies a component file. The path is
+/// absolute, so that it does not depend on the working directory.
 pub(crate) fn stored_path(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.to_string_lossy().into_owned()
@@ -140,7 +141,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     if name.starts_with('.') {
         return Err("starts with a dot");
     }
-    if RESERVED_NAMES.contains(&identity_of(name).as_str()) {
+    if RESERVED_NAMES.contains(&snake_case_form(name).as_str()) {
         return Err("is reserved: the ids of tools that are not from plugins begin with it");
     }
     if name.len() > BYTES_MAX {
@@ -149,13 +150,14 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns whether two plugin names have the same form in tool names, so that a model cannot distinguish them.
-pub(crate) fn has_same_identity(one: &str, other: &str) -> bool {
-    identity_of(one) == identity_of(other)
+/// Returns whether two plugin names have the same snake-case form. Tool names contain this form, so a model cannot distinguish
+/// the two plugins.
+pub(crate) fn has_same_snake_case_form(one: &str, other: &str) -> bool {
+    snake_case_form(one) == snake_case_form(other)
 }
 
-/// Returns the form of a plugin name that tool names use. Different names can have the same form, such as `My-Tool` and
-/// `my_tool`.
-pub(crate) fn identity_of(name: &str) -> String {
+/// Returns the snake-case form of a plugin name, which tool names contain. It must be unique among the plugins of a registry.
+/// Different names can have the same form, such as `My-Tool` and `my_tool`.
+pub(crate) fn snake_case_form(name: &str) -> String {
     snake_case(name)
 }

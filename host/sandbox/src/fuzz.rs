@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::contract::cbor;
-use crate::grants::directories::{GrantableArea, OpenDirectory, WritableRoots};
+use crate::grants::directories::{GrantableDirectories, OpenDirectory, WritableRoots};
 use crate::grants::{
     AccessMode, AccessRequest, DeclaredCapabilities, DirectoryRule, EffectiveRights, UnenforceableRule,
 };
@@ -140,12 +140,12 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
         .take(RULES_MAX)
         .filter_map(|line| parse_rule(root, line))
         .collect();
-    let area = GrantableArea {
+    let grantable = GrantableDirectories {
         writable: WritableRoots::of(&rules),
-        ..GrantableArea::default()
+        ..GrantableDirectories::default()
     };
     let opened = rules.iter().map(|rule| {
-        let directory = OpenDirectory::open(rule, &area, None, &Arc::default());
+        let directory = OpenDirectory::open(rule, &grantable, None, &Arc::default());
         (rule, directory.map(|directory| directory.path))
     });
     let opened: Vec<RuleWithPath<'_>> = opened.collect();

@@ -36,7 +36,8 @@ pub use call::scope::Scope;
 pub use contract::act::act_manifest;
 pub use entity::plugin_entity::ChainedResource;
 pub use grants::authority::{
-    KEY_VALUE_ENTRY_BYTES, KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore, SecretValues,
+    KEY_VALUE_ENTRY_OVERHEAD_BYTES, KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore,
+    SecretValues,
 };
 pub use grants::file::{GrantsContent, GrantsFile, GrantsFileError, GrantsFileErrorReason, NewGrant};
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
@@ -50,7 +51,7 @@ pub use inspect::profile::Profile;
 pub use inspect::source::{read_component, read_package_file, read_wit};
 pub use interceptor::PluginInterceptor;
 pub use link::compile::cache::CodeCache;
-pub use link::compile::cache_entries::CodeCacheUsage;
+pub use link::compile::cache_entries::{CodeCacheUsage, RemovedCacheEntries};
 pub use link::compile::cache_location::{CodeCacheChange, CodeCacheLocation, CodeCacheReport};
 pub use link::compile::compiler::Compiler;
 pub use link::compile::compiler_child::run_compiler_if_asked;

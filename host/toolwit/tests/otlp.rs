@@ -52,7 +52,7 @@ async fn spans(with_content: bool) -> Vec<Value> {
     let options = if with_content { options.with_content() } else { options };
     let collector = tokio::spawn(collect(listener, 4));
     let (layer, exporter) = exporter(options).unwrap();
-    let subscriber = tracing_subscriber::registry().with(layer.filtered());
+    let subscriber = tracing_subscriber::registry().with(layer.with_telemetry_filter());
     let _guard = tracing::subscriber::set_default(subscriber);
     let exporter = exporter.spawn();
     let schema = serde_json::json!({"type": "object"});
@@ -114,7 +114,7 @@ async fn the_run_of_an_agent_has_its_name() {
     let options = OtlpOptions::new(format!("http://{}", listener.local_addr().unwrap()));
     let collector = tokio::spawn(collect(listener, 6));
     let (layer, exporter) = exporter(options).unwrap();
-    let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer.filtered()));
+    let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer.with_telemetry_filter()));
     let exporter = exporter.spawn();
     let reviewer = AgenticTool::new("reviewer", "Reviews.").with_model(ScriptedModel::new().answer("Well."));
     let model = ScriptedModel::new()

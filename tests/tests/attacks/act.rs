@@ -193,7 +193,7 @@ async fn component_of_act_that_uses_wasi_3_needs_the_switch() {
         .await
         .unwrap();
     let registry = refused.registry();
-    let reason = registry.package("understudy").unwrap().reason().unwrap();
+    let reason = registry.package("understudy").unwrap().broken_reason().unwrap();
     assert_eq!(reason.kind, ErrorKind::UnknownImport);
     assert!(reason.message.contains("@0.3.0`"), "{reason}");
 }

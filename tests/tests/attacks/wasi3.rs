@@ -24,7 +24,7 @@ fn request(authority: &str) -> Value {
 async fn without_the_switch_a_component_of_wasi_3_is_refused_with_its_name() {
     let refused = Toolwit::builder().plugins(guests3().await).build().await.unwrap();
     let registry = refused.registry();
-    let reason = registry.package("river").unwrap().reason().unwrap();
+    let reason = registry.package("river").unwrap().broken_reason().unwrap();
     assert_eq!(reason.kind, ErrorKind::UnknownImport);
     assert!(
         reason.message.contains("@0.3.0`") && reason.message.contains("no security patches"),
@@ -42,7 +42,7 @@ async fn without_the_switch_a_component_of_wasi_3_is_refused_with_its_name() {
         .plugins(guests3().await)
         .wasi(WasiVersions::Wasi2And3);
     let enabled = enabled.build().await.unwrap();
-    assert!(enabled.registry().package("river").unwrap().reason().is_none());
+    assert!(enabled.registry().package("river").unwrap().broken_reason().is_none());
 }
 
 #[tokio::test]

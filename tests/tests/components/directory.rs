@@ -24,7 +24,7 @@ fn broken_reason(registry: &Registry, name: &str) -> Option<Error> {
     let package = registry.packages().iter().find(|package| package.name == name);
     package
         .unwrap_or_else(|| panic!("there is no package `{name}`"))
-        .reason()
+        .broken_reason()
         .cloned()
 }
 

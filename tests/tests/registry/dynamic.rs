@@ -57,9 +57,9 @@ pub(crate) fn discovery_error(host: &Toolwit) -> Error {
     let registry = host.registry();
     let package = registry.package("menu").unwrap();
     assert!(
-        package.reason().is_none(),
+        package.broken_reason().is_none(),
         "its other tools work: {:?}",
-        package.reason()
+        package.broken_reason()
     );
     package.discovery_error().unwrap()
 }

@@ -104,7 +104,7 @@ async fn chain_over_a_missing_resource_breaks_the_package() {
         .build()
         .await
         .unwrap();
-    let reason = host.registry().packages()[0].reason().unwrap().to_string();
+    let reason = host.registry().packages()[0].broken_reason().unwrap().to_string();
     assert!(reason.contains("`coin` under `chain`"), "{reason}");
 }
 

@@ -60,7 +60,7 @@ impl Host {
             .grants(grants);
         let host = host.build().await.unwrap();
         for package in host.registry().packages() {
-            assert!(package.reason().is_none(), "{:?}", package.reason());
+            assert!(package.broken_reason().is_none(), "{:?}", package.broken_reason());
         }
         Self { directory, host }
     }

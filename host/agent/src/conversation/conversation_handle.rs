@@ -111,8 +111,8 @@ impl Conversation {
     ///
     /// # Errors
     /// If the [journal](ConversationBuilder::journal) cannot be written.
-    pub async fn pin_last_message(&mut self) -> Result<Option<&str>, Error> {
-        let Some(pinned) = self.state.history.pin_last_prompt() else {
+    pub async fn pin_last_user_message(&mut self) -> Result<Option<&str>, Error> {
+        let Some(pinned) = self.state.history.pin_last_user_message() else {
             return Ok(None);
         };
         self.state.observers.emit(&Event::MessagePinned);

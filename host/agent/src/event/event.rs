@@ -77,12 +77,10 @@ pub enum Event {
         iteration: u32,
         /// The number of declared tools.
         tools: usize,
-        /// The number of entities that the conversation has discovered. An entity is a
-        /// [`ToolProvider`](toolwit_core::ToolProvider).
+        /// The number of entities discovered so far. An entity is a [`ToolProvider`](toolwit_core::ToolProvider).
         providers: usize,
     },
-    /// A request is sent to the model: for an inference, or for a summary of the history. Only conversations with a journal
-    /// emit it.
+    /// A request is sent to the model: for an inference or a summary of the history. Only conversations with a journal emit it.
     ModelAsked {
         /// The number of the last inference in this run that has begun.
         iteration: u32,
@@ -129,8 +127,7 @@ pub enum Event {
     },
     /// A call needs an approval. It has not started; other calls continue.
     ApprovalRequested(Box<RecordedApprovalRequest>),
-    /// It was decided whether a call may start: by the approver, a stored or remembered answer, or a policy that denies the
-    /// call.
+    /// It was decided whether a call may start: by the approver, a stored or remembered answer, or a policy that denies the call.
     ApprovalDecided(Box<RecordedApprovalDecision>),
     /// A tool call starts.
     ToolStarted {
@@ -144,7 +141,9 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<Box<RecordedStart>>,
     },
-    /// A tool returned. Its result enters the history in call order. Only conversations with a journal emit it.
+    /// A tool returned, but its result is not in the history yet: results enter the history in the order of the calls, each with
+    /// an event [`ToolFinished`](Self::ToolFinished). A run that is resumed after a crash takes the result from this event
+    /// instead of calling the tool again. Only conversations with a journal emit it.
     ToolReturned {
         /// The id of the call.
         id: String,
@@ -168,7 +167,8 @@ pub enum Event {
         /// The answer.
         content: String,
     },
-    /// A tool call ended, or continues in the background.
+    /// The result of a tool call entered the history: the call ended, or continues in the background. With a journal, the event
+    /// [`ToolReturned`](Self::ToolReturned) of the call comes first, if the tool ran.
     ToolFinished {
         /// The id of the call.
         id: String,
@@ -374,7 +374,8 @@ pub enum Event {
         reason: String,
     },
     /// The number of declared tools reached the warning threshold: models choose poorly among many tools.
-    ToolsMany {
+    #[serde(rename = "tools_many")]
+    ManyToolsDeclared {
         /// The number of declared tools.
         count: usize,
     },

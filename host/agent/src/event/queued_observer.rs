@@ -89,7 +89,7 @@ mod tests {
         })
         .unwrap();
         for count in 0..3 {
-            queued.observe(&Event::ToolsMany { count }, &Origin::default());
+            queued.observe(&Event::ManyToolsDeclared { count }, &Origin::default());
         }
         assert!(
             received.lock().unwrap().is_empty(),
@@ -103,8 +103,8 @@ mod tests {
     #[test]
     fn flush_does_not_block_after_the_observer_panicked() {
         let queued = QueuedObserver::new(|_: &Event, _: &Origin| panic!("broken")).unwrap();
-        queued.observe(&Event::ToolsMany { count: 1 }, &Origin::default());
-        queued.observe(&Event::ToolsMany { count: 2 }, &Origin::default());
+        queued.observe(&Event::ManyToolsDeclared { count: 1 }, &Origin::default());
+        queued.observe(&Event::ManyToolsDeclared { count: 2 }, &Origin::default());
         queued.flush();
     }
 }

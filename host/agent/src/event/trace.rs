@@ -22,8 +22,8 @@ pub struct TraceEntry {
     pub sequence: u64,
     /// The time of the event, in milliseconds since 1970 UTC.
     pub at_ms: u64,
-    /// The [`Process`](crate::Process) that emitted the event. For the process of an agent, also the call in which the agent runs. In
-    /// JSON: `process` and `parent_call`.
+    /// The id of the [`Process`](crate::Process) that emitted the event. If a tool call runs an agent, the events of the agent also
+    /// have the id of this call. In JSON: `process` and `parent_call`.
     #[serde(flatten)]
     pub origin: Origin,
     /// The event.
@@ -74,8 +74,9 @@ impl<W: Write> Trace<W> {
         }
     }
 
-    /// Writes the entries that an earlier process recorded, except its stored settings. The entries are numbered as the next
-    /// lines of this trace.
+    /// Writes the entries of a session's journal that earlier processes of the operating system recorded. Omits the events
+    /// [`SettingsStored`](Event::SettingsStored), which only journals have. The entries are numbered as the next lines of this
+    /// trace.
     pub fn write_earlier(&self, entries: impl IntoIterator<Item = TraceEntry>) {
         let is_traced = |entry: &TraceEntry| !matches!(entry.event, Event::SettingsStored { .. });
         self.append(entries.into_iter().filter(is_traced));
@@ -133,7 +134,7 @@ mod tests {
     fn lines_are_numbered_and_versioned_and_can_be_parsed() {
         let trace = Trace::new(Vec::new());
         let events = [
-            Event::ToolsMany { count: 31 },
+            Event::ManyToolsDeclared { count: 31 },
             Event::ToolsEvicted { names: Vec::new() },
         ];
         let origin = Origin {
@@ -174,7 +175,7 @@ mod tests {
     fn a_full_disk_ends_the_trace_without_an_error() {
         let trace = Trace::new(FullDisk(Vec::new()));
         for count in 0..4 {
-            trace.observe(&Event::ToolsMany { count }, &Origin::default());
+            trace.observe(&Event::ManyToolsDeclared { count }, &Origin::default());
         }
         assert_eq!(trace.into_inner().0.iter().filter(|byte| **byte == b'\n').count(), 1);
     }

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::config::GroupConfig;
 use super::source::ToolSource;
-use super::source_tools::has_name;
+use super::source_tools::has_name_or_id;
 use toolwit_core::Tool;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -45,13 +45,13 @@ impl ConfiguredGroup {
 
     /// Returns whether a tool belongs to the group.
     pub(super) fn accepts(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.config.tools.iter().any(|name| has_name(tool.as_ref(), name))
+        self.config.tools.iter().any(|name| has_name_or_id(tool.as_ref(), name))
             || self.matches_pattern(tool.definition().name())
     }
 
     /// Returns the names and ids in the group's list that none of `tools` has.
     pub(super) fn missing_names<'s>(&'s self, tools: &'s [Arc<dyn Tool>]) -> impl Iterator<Item = &'s String> {
-        let is_missing = |name: &&String| !tools.iter().any(|tool| has_name(tool.as_ref(), name));
+        let is_missing = |name: &&String| !tools.iter().any(|tool| has_name_or_id(tool.as_ref(), name));
         self.config.tools.iter().filter(is_missing)
     }
 

@@ -47,19 +47,22 @@ impl SourceTools {
 
     /// Returns the tool with this name or id, if it exists.
     #[must_use]
-    pub fn tool_by_name(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        self.tools.iter().find(|tool| has_name(tool.as_ref(), name)).cloned()
+    pub fn tool_by_name_or_id(&self, name_or_id: &str) -> Option<Arc<dyn Tool>> {
+        self.tools
+            .iter()
+            .find(|tool| has_name_or_id(tool.as_ref(), name_or_id))
+            .cloned()
     }
 
     /// Returns the tool with this name or id.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownTool`] if no tool has this name or id. The suggestion lists the first names that exist.
-    pub fn required_tool_by_name(&self, name: &str) -> Result<Arc<dyn Tool>, Error> {
-        self.tool_by_name(name).ok_or_else(|| {
+    pub fn required_tool_by_name_or_id(&self, name_or_id: &str) -> Result<Arc<dyn Tool>, Error> {
+        self.tool_by_name_or_id(name_or_id).ok_or_else(|| {
             let names = self.tools.iter().take(NAMES_LISTED_MAX);
             let names: Vec<_> = names.map(|tool| format!("`{}`", tool.definition().name())).collect();
-            let message = format!("`{}` does not have a tool `{name}`", self.source);
+            let message = format!("`{}` does not have a tool `{name_or_id}`", self.source);
             let error = Error::new(ErrorKind::UnknownTool, Phase::Registry, message);
             if names.is_empty() {
                 error.with_suggestion(format!("`{}` has no tools", self.source))
@@ -73,11 +76,11 @@ impl SourceTools {
     /// if no tool remains, or if the facade is invalid, which is logged.
     #[must_use]
     pub fn facade_with_tools(&self, name: &str, description: &str, tool_names: &BTreeSet<String>) -> Option<Facade> {
-        for missing in tool_names.iter().filter(|name| self.tool_by_name(name).is_none()) {
+        for missing in tool_names.iter().filter(|name| self.tool_by_name_or_id(name).is_none()) {
             tracing::warn!(source = self.source, facade = name, tool = %missing, "a tool of a facade does not exist");
         }
         self.facade_where(name, description, |tool| {
-            tool_names.iter().any(|name| has_name(tool, name))
+            tool_names.iter().any(|name| has_name_or_id(tool, name))
         })
     }
 
@@ -114,8 +117,8 @@ impl SourceTools {
     }
 }
 
-/// Returns whether `name` is the preferred name or the id of a tool.
-pub(super) fn has_name(tool: &dyn Tool, name: &str) -> bool {
+/// Returns whether `name_or_id` is the preferred name or the id of a tool.
+pub(super) fn has_name_or_id(tool: &dyn Tool, name_or_id: &str) -> bool {
     let definition = tool.definition();
-    definition.name() == name || definition.id.as_str() == name
+    definition.name() == name_or_id || definition.id.as_str() == name_or_id
 }

@@ -178,13 +178,13 @@ async fn source_tools_return_single_tools_and_facades() {
     )
     .await
     .unwrap();
-    assert!(tools.tool_by_name("db_query").is_some());
+    assert!(tools.tool_by_name_or_id("db_query").is_some());
     assert!(
-        tools.tool_by_name("native#db_query").is_some(),
+        tools.tool_by_name_or_id("native#db_query").is_some(),
         "a tool is found by its id too"
     );
-    assert!(tools.tool_by_name("nowhere").is_none());
-    let error = tools.required_tool_by_name("nowhere").err().unwrap();
+    assert!(tools.tool_by_name_or_id("nowhere").is_none());
+    let error = tools.required_tool_by_name_or_id("nowhere").err().unwrap();
     assert_eq!(error.message, "`server` does not have a tool `nowhere`");
     assert!(
         error

@@ -52,7 +52,7 @@ fn is_prompt(message: &Message) -> bool {
 }
 
 /// Pins the last message of the user. Returns its text, or `None` if there is no message of the user.
-pub(crate) fn pin_last_prompt(messages: &mut [Message]) -> Option<&str> {
+pub(crate) fn pin_last_user_message(messages: &mut [Message]) -> Option<&str> {
     let last = messages.iter_mut().rev().find(|message| is_prompt(message))?;
     last.is_pinned = true;
     Some(last.content())
@@ -218,7 +218,7 @@ mod tests {
             messages.push(Message::user(text));
             messages.extend(history(10).split_off(2));
             if text.contains("Ada") {
-                assert_eq!(pin_last_prompt(&mut messages), Some("my name is Ada"));
+                assert_eq!(pin_last_user_message(&mut messages), Some("my name is Ada"));
             }
         }
         for _ in 0..2 {
@@ -233,7 +233,7 @@ mod tests {
             );
         }
         let mut only_summary = [Message::user(format!("{SUMMARY_HEADING}nothing"))];
-        assert_eq!(pin_last_prompt(&mut only_summary), None);
+        assert_eq!(pin_last_user_message(&mut only_summary), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The history of a conversation as a function of its events.
 
-use super::compaction_plan::{CompactionPlan, compact, pin_last_prompt};
+use super::compaction_plan::{CompactionPlan, compact, pin_last_user_message};
 use crate::event::Event;
 use toolwit_core::{Message, ToolCall};
 
@@ -72,7 +72,7 @@ impl HistoryBuilder<'_> {
                 };
                 self.messages = compact(&self.messages, &plan, &compacted.summary);
             }
-            Event::MessagePinned => drop(pin_last_prompt(&mut self.messages)),
+            Event::MessagePinned => drop(pin_last_user_message(&mut self.messages)),
             Event::AnsweredByTool { content } => self.append(Message::assistant(content, Vec::new())),
             Event::Finished { .. } => self.close_open_calls(self.cancelled_answer),
             _ => {}

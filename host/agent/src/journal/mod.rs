@@ -13,7 +13,7 @@ mod session_journal;
 mod summary;
 
 pub(crate) use compaction_plan::{
-    CompactionPlan, compact, estimated_tokens, history_tokens, pin_last_prompt, plan_compaction, transcript,
+    CompactionPlan, compact, estimated_tokens, history_tokens, pin_last_user_message, plan_compaction, transcript,
 };
 pub use error::JournalError;
 pub(crate) use history::messages;

@@ -18,7 +18,7 @@ use toolwit_core::{ApprovalAnswer, Origin};
 pub struct Journal {
     session: SessionId,
     writer: Arc<dyn JournalWriter>,
-    /// The entries of the earlier processes; empty after a conversation was built with the journal.
+    /// The entries that earlier processes of the operating system recorded; empty after a conversation was built with the journal.
     earlier_entries: Mutex<Vec<TraceEntry>>,
     state: Mutex<JournalState>,
     /// Held during a write, so that writes do not overlap and entries are stored in their order.
@@ -73,7 +73,8 @@ impl Journal {
         Self::new(SessionId::unstored(), Arc::new(UnstoredWriter), Vec::new())
     }
 
-    /// Returns the entries of the earlier processes. They are available until a conversation is built with the journal.
+    /// Returns the entries that earlier processes of the operating system recorded. They are available until a conversation is
+    /// built with the journal.
     #[must_use]
     pub fn earlier_entries(&self) -> Vec<TraceEntry> {
         let earlier = self.earlier_entries.lock().unwrap_or_else(PoisonError::into_inner);

@@ -67,7 +67,7 @@ impl<M: ChatModel> ChatModel for DescribedModel<M> {
         self.model.supports_deferred_tools()
     }
 
-    fn finish(&self) -> Result<(), ModelError> {
-        self.model.finish()
+    fn end_use(&self) -> Result<(), ModelError> {
+        self.model.end_use()
     }
 }

@@ -44,11 +44,12 @@ pub trait ChatModel: Send + Sync {
         false
     }
 
-    /// Ends the use of the model. A scripted model then checks that all of its turns were played; other models do nothing.
+    /// Ends the use of the model: the program calls this method when it has sent its last request. A scripted model then checks
+    /// that all of its turns were played. Other models do nothing.
     ///
     /// # Errors
     /// [`ModelError::Script`] if the script has turns that were not played.
-    fn finish(&self) -> Result<(), ModelError> {
+    fn end_use(&self) -> Result<(), ModelError> {
         Ok(())
     }
 }
@@ -79,7 +80,7 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
         (**self).supports_deferred_tools()
     }
 
-    fn finish(&self) -> Result<(), ModelError> {
-        (**self).finish()
+    fn end_use(&self) -> Result<(), ModelError> {
+        (**self).end_use()
     }
 }

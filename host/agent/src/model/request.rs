@@ -23,8 +23,8 @@ pub struct ChatRequest<'a> {
     pub options: &'a ChatOptions,
     /// Cancels the request.
     pub cancel: &'a CancellationToken,
-    /// The way in which the tools reach the model. Only [`Delivery::Native`] changes the request to the provider: the other
-    /// ways differ in the tools that the conversation declares.
+    /// The way in which injected tools reach the model. With [`Delivery::Native`], a client of a provider must send the tools in
+    /// a special form. The other ways do not concern the client: they only determine which tools are in `tools`.
     pub delivery: Delivery,
     /// Receives the response in pieces while it is produced.
     listener: Option<DeltaListener<'a>>,

@@ -1,4 +1,4 @@
-//! Budgets of processes.
+//! Budgets of processes: limits of all runs of a conversation together.
 
 use std::time::Duration;
 
@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Cost;
 
-/// The limits of the total usage of a process, including nested agents. A field that is `None` is unlimited.
+/// The limits of the total usage of a [`Process`](crate::Process): of all runs of one conversation together, including nested
+/// agents. A field that is `None` is unlimited.
 ///
-/// A budget applies to all runs of a process together, while [`LoopLimits`](crate::LoopLimits) apply to each run. The
-/// budget is checked before each inference and before the calls of each response, so the last inference can exceed it.
+/// In contrast, [`LoopLimits`](crate::LoopLimits) apply to each run. The budget is checked before each inference and before
+/// the calls of each response, so the last inference can exceed it.
 ///
 /// ```
 /// use std::time::Duration;

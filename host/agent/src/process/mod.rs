@@ -1,4 +1,7 @@
-//! Processes: goal, status, history and budget of a conversation.
+//! Processes. A [`Process`] is all runs of one conversation together, with their goal, status, actions and budget.
+//!
+//! Such a process is not a process of the operating system, which can have several conversations. An agent that a tool runs
+//! has its own conversation, and so its own process, which is nested in the process of the tool's conversation.
 
 mod account;
 mod agent_name;

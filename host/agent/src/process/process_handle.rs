@@ -21,7 +21,8 @@ const ACTIONS_MAX: usize = 1_000;
 /// Maximum length of the stored goal, in characters.
 const GOAL_CHARS_MAX: usize = 500;
 
-/// The goal, status, actions and budget of a conversation. Every tool of the conversation can read them.
+/// All runs of one conversation together: their goal, status, actions and budget. Every tool of the conversation can read them.
+/// A process of this kind is not a process of the operating system.
 ///
 /// An agent that a tool runs is a nested process. Its usage is charged to both processes.
 ///

@@ -21,7 +21,8 @@ const IGNORED_FIELDS: [&str; 8] = [
     "version", "sequence", "at_ms", "process", "wall_ms", "loop_id", "key", "cost_usd",
 ];
 
-/// An event that differs between the trace and the replay, or that only one of them has.
+/// An event that differs between the trace and the replay, or that only one of them has. It is found when the events of both
+/// are compared. In contrast to a [`Divergence`](super::Divergence), it does not end the replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Difference {

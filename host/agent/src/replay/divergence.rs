@@ -11,7 +11,8 @@ use crate::state::{cancelled_call, error_text};
 use toolwit_core::{Arguments, Error, ErrorKind, Message, Phase, Role, ToolId};
 
 /// A request to the model or a call that differs from the trace of a replay. A call differs if it has another tool or
-/// other arguments. The replay ends with this request or call, because the trace has no answer to it.
+/// other arguments. The replay ends with this request or call, because the trace has no answer to it. Events before it that
+/// differ are [differences](super::Difference).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("the replay differs from event {sequence} of the trace: {subject}\n{}", diff.join("\n"))]
 #[non_exhaustive]

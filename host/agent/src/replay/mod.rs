@@ -1,4 +1,8 @@
 //! Replays: traced conversations that run again, with the recorded responses of their models.
+//!
+//! A replay can deviate from its trace in two ways. A [`Divergence`] is a request to the model or a call to which the trace has
+//! no answer. It ends the replay. A [`Difference`] is an event that differs from the recorded event. It does not end the replay,
+//! and is found afterwards, when the events of the replay are compared with the trace.
 
 mod calls;
 mod comparison;
@@ -15,5 +19,5 @@ pub use comparison::{Difference, differences};
 pub use divergence::Divergence;
 pub(crate) use divergence::arguments_diff;
 pub use line_diff::line_diff;
-pub use recording::{RecordedTraceCall, Recording, RecordingError};
+pub use recording::{RecordedCall, Recording, RecordingError};
 pub use started_replay::{Replay, StartedReplay};

@@ -15,7 +15,7 @@ pub struct Recording {
     entries: Vec<TraceEntry>,
     /// The responses in order, including the refusals of requests that exceed the context of the model.
     pub(super) responses: Vec<RecordedResponse>,
-    pub(super) calls: HashMap<String, RecordedCall>,
+    pub(super) calls: HashMap<String, StoredCall>,
     pub(super) decisions: HashMap<String, RecordedApprovalDecision>,
 }
 
@@ -77,9 +77,9 @@ pub(super) struct RequestDigest {
     pub(super) digest: String,
 }
 
-/// A call that started, as a [`Recording`] stores it.
+/// A call that started, as a [`Recording`] stores it under the call's id.
 #[derive(Clone, Debug)]
-pub(super) struct RecordedCall {
+pub(super) struct StoredCall {
     /// The number of the event that records the start.
     pub(super) sequence: u64,
     pub(super) tool: ToolId,
@@ -210,7 +210,7 @@ impl Recording {
                 });
             }
             Event::ToolStarted { id, tool, start, .. } => {
-                let call = RecordedCall {
+                let call = StoredCall {
                     sequence: entry.sequence,
                     tool: tool.clone(),
                     start: start.as_deref().cloned(),
@@ -280,8 +280,8 @@ impl Recording {
 
     /// Returns the calls that started, in order.
     #[must_use]
-    pub fn calls(&self) -> Vec<RecordedTraceCall<'_>> {
-        let calls = self.calls.iter().map(|(id, call)| RecordedTraceCall {
+    pub fn calls(&self) -> Vec<RecordedCall<'_>> {
+        let calls = self.calls.iter().map(|(id, call)| RecordedCall {
             sequence: call.sequence,
             id,
             tool: &call.tool,
@@ -294,10 +294,10 @@ impl Recording {
     }
 }
 
-/// A call that started, with its id, as [`Recording::calls`] returns it.
+/// A recorded call: its id, its tool, its start and its outcome.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct RecordedTraceCall<'r> {
+pub struct RecordedCall<'r> {
     /// The number of the event that records the start.
     pub sequence: u64,
     /// The id of the call.

@@ -169,8 +169,9 @@ impl StartedReplay {
         self.model.check.divergence()
     }
 
-    /// Returns the differences from the trace. If there is a [divergence](Self::divergence), only the events before it are
-    /// compared.
+    /// Compares the events of the replay so far with the trace, and returns the differences. In contrast to a
+    /// [divergence](Self::divergence), a difference does not end the replay. If there is a divergence, only the events before it
+    /// are compared.
     #[must_use]
     pub fn differences(&self) -> Vec<Difference> {
         let answered_calls = self.calls().into_iter().filter(|call| call.origin == CallOrigin::Trace);

@@ -14,9 +14,11 @@ pub(super) struct ObservedOutput {
 }
 
 impl ObservedOutput {
-    /// Returns the context with an output sink that emits the progress of a call. If the call is a call of a nested agent,
-    /// its sink replaces the sink of the outer call. So only the process of the nested agent emits the progress, not the
-    /// outer process too.
+    /// Returns the context with an output sink that emits the progress of a call.
+    ///
+    /// If a nested agent makes the call, the context already has the sink of the outer call, in which the agent runs. The new
+    /// sink then replaces the sink of the outer call. So only the process of the nested agent emits the progress, and the
+    /// outer process does not emit it again.
     pub(super) fn observe(context: ToolContext, observers: &Observers, call_id: &str) -> ToolContext {
         let output = context.shared_output();
         let outer = context.extension::<Arc<Self>>();

@@ -124,7 +124,7 @@ impl<'c> RunState<'c> {
                 Event::ProviderInvalid { kind, reason } => {
                     tracing::warn!(kind, reason, "the methods of a returned object cannot become tools");
                 }
-                Event::ToolsMany { count } => tracing::warn!(count, "many tools are declared"),
+                Event::ManyToolsDeclared { count } => tracing::warn!(count, "many tools are declared"),
                 _ => {}
             }
             self.emit(event);

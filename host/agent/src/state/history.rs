@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::call_ids::CallIds;
-use crate::journal::{CompactionPlan, compact, pin_last_prompt};
+use crate::journal::{CompactionPlan, compact, pin_last_user_message};
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
@@ -148,8 +148,8 @@ impl History {
 
     /// Pins the last message that the user wrote, so that a compaction keeps it. Returns its text, or `None` if the user
     /// wrote no message.
-    pub(crate) fn pin_last_prompt(&mut self) -> Option<&str> {
-        pin_last_prompt(&mut self.messages)
+    pub(crate) fn pin_last_user_message(&mut self) -> Option<&str> {
+        pin_last_user_message(&mut self.messages)
     }
 
     /// Removes all messages, for a conversation without a model.

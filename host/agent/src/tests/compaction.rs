@@ -53,7 +53,7 @@ async fn older_messages_are_summarized_and_the_history_stays_valid() {
 }
 
 #[tokio::test]
-async fn a_history_without_or_below_a_limit_is_not_compacted_and_a_tiny_limit_is_refused() {
+async fn a_history_that_has_no_limit_or_fits_its_limit_is_not_compacted() {
     for limit in [None, Some(100_000)] {
         let look = || call([("look", json!({}))]);
         let (mut builder, model) = TestModel::playing([look(), look(), look(), reply("done")]);
@@ -63,6 +63,10 @@ async fn a_history_without_or_below_a_limit_is_not_compacted_and_a_tiny_limit_is
         builder.tools([look_tool()]).build().unwrap().run("go").await.unwrap();
         assert!(model.events_named("history_compacted").is_empty());
     }
+}
+
+#[tokio::test]
+async fn a_limit_that_is_too_small_for_a_conversation_is_refused() {
     let (builder, _) = TestModel::playing([]);
     let error = builder.context_tokens_max(10).build().err();
     assert!(error.is_some_and(|error| error.to_string().contains("context_tokens_max")));
@@ -125,10 +129,10 @@ async fn a_pinned_message_stays_pinned_after_a_restart() {
     let (builder, _) = TestModel::playing([reply("hello"), reply("here"), reply("yes")]);
     let journal = Journal::create(&store, &session_id()).await.unwrap();
     let mut first = builder.journal(journal).build().unwrap();
-    assert_eq!(first.pin_last_message().await.unwrap(), None, "no message to pin");
+    assert_eq!(first.pin_last_user_message().await.unwrap(), None, "no message to pin");
     first.run("hi").await.unwrap();
     first.run("my name is Ada").await.unwrap();
-    assert_eq!(first.pin_last_message().await.unwrap(), Some("my name is Ada"));
+    assert_eq!(first.pin_last_user_message().await.unwrap(), Some("my name is Ada"));
     let is_pin = |entry: &TraceEntry| matches!(entry.event, Event::MessagePinned);
     let entries = store.entries(&session_id()).await.unwrap();
     assert!(entries.iter().any(is_pin), "the pin is stored at once");

@@ -1,4 +1,4 @@
-//! Runs that a tool call ends with an error for the operator or with a signal, and their resumption and replay.
+//! Tool calls that end their run, with an error for the operator or with a signal, and resumes and replays of such runs.
 
 use tokio_util::sync::CancellationToken;
 
@@ -11,11 +11,12 @@ use crate::{
 use toolwit_core::{EffectClass, Signal};
 
 /// Runs a conversation whose model calls `tool` and `pay` in one response. The call of `tool` ends the run. Then resumes the
-/// run twice: from a journal that ends with `ToolReturned`, and from a journal that ends with `ToolFinished`. Returns the result
-/// of the first run, and the results of the two resumed runs.
+/// run twice: from a journal that ends with the event `ToolReturned` of this call, so that its result is not in the history yet,
+/// and from a journal that ends with the event `ToolFinished`, which adds the result to the history. Returns the result of the
+/// first run, and the results of the two resumed runs.
 async fn run_and_resume(tool: &Arc<dyn Tool>) -> (Result<RunOutcome, RunError>, Vec<Result<RunOutcome, RunError>>) {
     let first_store = MemoryJournalStore::new();
-    // This conversation has no tool `pay`, so that the journal contains only the start of the call of `tool`.
+    // With a tool `pay`, both calls would start at the same time. Without it, only the call of `tool` starts.
     let step = call([(tool.definition().name(), json!({})), ("pay", json!({}))]);
     let (builder, _) = TestModel::playing([step]);
     let journal = Journal::create(&first_store, &session_id()).await.unwrap();
@@ -96,6 +97,7 @@ async fn a_replay_ends_with_the_recorded_operator_error() {
     let replayed = conversation.run_replay(&replay, CancellationToken::new()).await;
     let error = replayed.unwrap().unwrap_err();
     assert!(error.report().message.contains("db.internal"), "{error}");
+    // A divergence ends a replay early. The differences are found by comparing the events of the replay with the trace.
     assert!(replay.differences().is_empty(), "{:?}", replay.differences());
     assert!(replay.divergence().is_none());
 }

@@ -292,7 +292,7 @@ async fn the_usage_of_the_earlier_process_counts_towards_the_budget() {
 }
 
 #[tokio::test]
-async fn a_journal_with_a_result_without_a_call_is_refused_with_the_difference() {
+async fn a_journal_whose_result_has_no_call_is_refused_with_a_diff() {
     let store = MemoryJournalStore::new();
     let writer = store.create(&session_id()).await.unwrap();
     let event = Event::ToolReturned {

@@ -181,8 +181,8 @@ async fn the_token_limit_of_a_run_includes_the_tokens_of_nested_agents() {
 
 #[tokio::test]
 async fn the_usage_of_agents_in_an_earlier_process_counts_towards_the_budget() {
-    let (store, session) = (crate::MemoryJournalStore::new(), super::journal::session_id());
-    let journal = crate::Journal::create(&store, &session).await.unwrap();
+    let (store, session) = (MemoryJournalStore::new(), journal::session_id());
+    let journal = Journal::create(&store, &session).await.unwrap();
     let (nested, _) = agent("agent", [with_tokens(reply("42"), 60, 20)]);
     let steps = [
         with_tokens(call([("agent", task())]), 10, 0),
@@ -193,7 +193,7 @@ async fn the_usage_of_agents_in_an_earlier_process_counts_towards_the_budget() {
     first.run("go").await.unwrap();
     drop(first);
 
-    let journal = crate::Journal::open(&store, &session).await.unwrap();
+    let journal = Journal::open(&store, &session).await.unwrap();
     let (nested, _) = agent("agent", []);
     let (builder, model) = TestModel::playing([reply("again")]);
     let budget = Budget {

@@ -81,7 +81,7 @@ async fn cancellation_during_an_inference_ends_the_run() {
 }
 
 #[tokio::test]
-async fn the_token_of_the_conversation_ends_a_turn_with_its_own_token() {
+async fn cancelling_the_token_of_the_conversation_ends_a_turn_that_has_another_token() {
     let (waiting, mut starts) = waiting_tool("waiting", true);
     let (builder, _) = TestModel::playing([call([("waiting", json!({}))])]);
     let conversation_token = CancellationToken::new();

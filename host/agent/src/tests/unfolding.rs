@@ -291,7 +291,7 @@ impl Tool for DecoratedTool {
         self.0.call(arguments, context).await
     }
 
-    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
+    fn inner_tool(&self) -> Option<&Arc<dyn Tool>> {
         Some(&self.0)
     }
 }

@@ -71,7 +71,7 @@ impl Toolbox {
     /// Returns a warning event if at least `tools_warn` tools are declared, and fewer were declared at the last check.
     pub(super) fn warn(&mut self) -> Option<Event> {
         let is_many = self.declared.len() >= self.tools_warn;
-        let event = (is_many && !self.has_warned).then_some(Event::ToolsMany {
+        let event = (is_many && !self.has_warned).then_some(Event::ManyToolsDeclared {
             count: self.declared.len(),
         });
         self.has_warned = is_many;

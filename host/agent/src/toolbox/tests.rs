@@ -123,7 +123,11 @@ fn the_last_of_too_many_new_tools_are_evicted() {
 #[test]
 fn the_warning_is_emitted_once_each_time_the_number_reaches_the_limit() {
     let mut toolbox = toolbox();
-    let has_warning = |events: &[Event]| events.iter().any(|event| matches!(event, Event::ToolsMany { .. }));
+    let has_warning = |events: &[Event]| {
+        events
+            .iter()
+            .any(|event| matches!(event, Event::ManyToolsDeclared { .. }))
+    };
     assert!(!has_warning(&add(&mut toolbox, &["a"])));
     assert!(has_warning(&add(&mut toolbox, &["b"])));
     assert!(!has_warning(&add(&mut toolbox, &["c"])));
@@ -177,7 +181,10 @@ fn the_limit_on_declared_tools_includes_the_initial_tools() {
     let evicted = vec![name("e"), name("d")];
     assert_eq!(
         events,
-        [Event::ToolsEvicted { names: evicted }, Event::ToolsMany { count: 3 }]
+        [
+            Event::ToolsEvicted { names: evicted },
+            Event::ManyToolsDeclared { count: 3 }
+        ]
     );
     assert_eq!(declared(&toolbox), ["a", "b", "c"]);
     toolbox.apply(Injection::add(vec![tool("new")]), &name("a"));

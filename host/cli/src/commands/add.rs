@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::hint;
 use crate::input::index::IndexFlags;
 use crate::input::limits::LimitFlags;
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::output::package::wit_warning;
 use crate::output::page::{FAINT, Page, counted};
 use crate::output::printer::{Format, Printer};
@@ -71,7 +71,7 @@ pub(crate) struct Add {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
-    authority: AuthorityFlags,
+    grants_and_secrets: GrantAndSecretFlags,
 }
 
 /// The report about one added package.
@@ -192,7 +192,7 @@ impl Add {
     async fn discover(&self, names: &[String], reports: &mut [Report], printer: Printer) -> Result<(), Error> {
         let host = self
             .plugins
-            .builder_with_grants(&LimitFlags::default(), &self.authority)?;
+            .builder_with_grants(&LimitFlags::default(), &self.grants_and_secrets)?;
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         for outcome in discover(&host, DiscoveryTargets::Named(names), printer).await? {
             let report = reports.iter_mut().find(|report| report.name == outcome.plugin);
@@ -237,7 +237,7 @@ fn print_shipped(printer: Printer) -> Result<(), Failure> {
     for (name, description) in plugins {
         page.text(format_args!("{name:width$}  {description}")).end();
     }
-    printer.data(&page)?;
+    printer.print_page(&page)?;
     printer.hint("`toolwit add --shipped NAME` builds one and adds it");
     Ok(())
 }
@@ -261,7 +261,7 @@ fn print_reports(printer: Printer, reports: &[Report]) -> Result<(), Failure> {
         messages.end();
     }
     printer.message(&messages);
-    printer.data(&paths)?;
+    printer.print_page(&paths)?;
     for report in reports {
         if let Some(warning) = &report.compile_warning {
             printer.warn(warning);

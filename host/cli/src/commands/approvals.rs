@@ -45,7 +45,7 @@ impl ListApprovals {
         }
         let mut page = Page::new();
         waiting_sessions.iter().for_each(|session| session.write(&mut page));
-        printer.data(&page)?;
+        printer.print_page(&page)?;
         match waiting_sessions.iter().find_map(WaitingSession::answer_commands) {
             Some(commands) => printer.hint(format_args!("{commands} answers the first question")),
             None if page.is_empty() => printer.hint("no call waits for an approval"),

@@ -102,7 +102,7 @@ impl Build {
             }))?,
             Format::Human => {
                 print_summary(printer, &report, inspection.tools.len());
-                printer.data(Page::new().text(report.component.display()).end())?;
+                printer.print_page(Page::new().text(report.component.display()).end())?;
             }
         }
         Ok(Exit::Success)

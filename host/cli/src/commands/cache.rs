@@ -84,5 +84,5 @@ fn print(printer: Printer, report: &CodeCacheReport) -> Result<(), Failure> {
     );
     page.text(format_args!("{components}, {bytes} of {bytes_max}, in {directory}"))
         .end();
-    printer.data(&page)
+    printer.print_page(&page)
 }

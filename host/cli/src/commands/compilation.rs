@@ -105,7 +105,7 @@ pub(crate) async fn compile_ahead(
 async fn compile_all(plugins: &PluginFlags) -> Result<(), Error> {
     let host = plugins.load(&LimitFlags::default()).await?;
     for package in host.registry().packages() {
-        if let Some(reason) = package.reason() {
+        if let Some(reason) = package.broken_reason() {
             return Err(reason.clone());
         }
     }

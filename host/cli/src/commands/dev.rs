@@ -93,7 +93,7 @@ impl Dev {
                 .text(description)
                 .end();
         }
-        printer.data(&page)?;
+        printer.print_page(&page)?;
         let plugins = PluginFlags::of_component(&report.component).with_wasi(self.wasi);
         compile_ahead(&plugins, &report.name, printer, cancel)
             .await?

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::access::{parse_access, parse_http_target};
 use crate::input::limits::LimitFlags;
-use crate::input::plugins::{AuthorityFlags, PluginFlags, find_plugin};
+use crate::input::plugins::{GrantAndSecretFlags, PluginFlags, find_plugin};
 use crate::output::page::{BAD, GOOD, Page};
 use crate::output::printer::{Format, Printer};
 use toolwit::Error;
@@ -36,14 +36,14 @@ pub(crate) struct Explain {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
-    authority: AuthorityFlags,
+    grants_and_secrets: GrantAndSecretFlags,
 }
 
 impl Explain {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let host = self
             .plugins
-            .load_with_grants(&LimitFlags::default(), &self.authority)
+            .load_with_grants(&LimitFlags::default(), &self.grants_and_secrets)
             .await?;
         let plugin = find_plugin(&host, &self.plugin)?;
         let access = self.access.join(" ");
@@ -60,7 +60,7 @@ impl Explain {
                 let mut page = Page::new();
                 let (style, word) = if is_allowed { (GOOD, "allowed") } else { (BAD, "denied") };
                 page.styled(style, word).text(": ").text(explanation).end();
-                printer.data(&page)?;
+                printer.print_page(&page)?;
             }
         }
         Ok(if is_allowed { Exit::Success } else { Exit::Stopped })

@@ -22,8 +22,8 @@ use toolwit::{Error, ErrorKind, Phase};
 
 /// Show the tools, imports and WIT of a component without running it
 ///
-/// Shows tools, entities whose methods become tools, skipped exports with the reason, imports, environment needs and
-/// WIT.
+/// Shows tools, entities whose methods become tools, skipped exports with the reason, imports, the values that the
+/// manifest requires, and WIT.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Inspect {
     /// Component file
@@ -46,7 +46,7 @@ struct InspectDocument<'a> {
     contract: Option<&'a str>,
     entities: &'a [EntityType],
     imports: &'a [Import],
-    /// The environment needs that the manifest declares. An import is not a need: a component may import an interface
+    /// The values that the manifest requires. An import is not such a requirement: a component may import an interface
     /// without using it.
     #[serde(rename = "requests")]
     needs: &'a [EnvironmentNeed],
@@ -68,7 +68,7 @@ impl Inspect {
         let refusal = inspected.inspection.require_loadable(self.wasi.versions()?).err();
         match printer.format() {
             Format::Json => printer.document(&inspection_document(&inspected, refusal.as_ref()))?,
-            Format::Human => printer.data(&inspection_page(&inspected, refusal.as_ref()))?,
+            Format::Human => printer.print_page(&inspection_page(&inspected, refusal.as_ref()))?,
         }
         Ok(Exit::Success)
     }

@@ -45,7 +45,7 @@ impl Lint {
                 if findings.is_empty() {
                     page.styled(GOOD, "ok").text("  no findings").end();
                 }
-                printer.data(&page)?;
+                printer.print_page(&page)?;
             }
         }
         Ok(if findings.is_empty() {

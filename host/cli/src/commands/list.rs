@@ -74,7 +74,7 @@ impl List {
             Format::Human => {
                 let mut page = plugin_page(&registry);
                 server_documents.iter().for_each(|server| server.write(&mut page));
-                printer.data(&page)?;
+                printer.print_page(&page)?;
                 if packages.is_empty() && servers.is_empty() {
                     printer.hint(NO_PACKAGES);
                 } else if !servers.is_empty() && !self.contact {
@@ -112,7 +112,7 @@ async fn print_ranked(registry: &Registry, query: ToolQuery, printer: Printer) -
     let ranked = RankedTools::read(registry, query).await?;
     match printer.format() {
         Format::Json => printer.document(&ranked)?,
-        Format::Human => printer.data(&ranked.page())?,
+        Format::Human => printer.print_page(&ranked.page())?,
     }
     Ok(Exit::Success)
 }
@@ -192,7 +192,7 @@ fn write_tool(page: &mut Page, definition: &ToolDefinition, width: usize, is_amb
 }
 
 fn write_broken(page: &mut Page, package: &Package) {
-    let Some(reason) = package.reason() else { return };
+    let Some(reason) = package.broken_reason() else { return };
     page.indent(2)
         .styled(BAD, "broken:")
         .text(" ")

@@ -40,7 +40,7 @@ impl Man {
         let directory = self.directory.display();
         match printer.format() {
             Format::Json => printer.document(&json!({"ok": true, "directory": directory.to_string()}))?,
-            Format::Human => printer.data(Page::new().text(directory).end())?,
+            Format::Human => printer.print_page(Page::new().text(directory).end())?,
         }
         Ok(Exit::Success)
     }

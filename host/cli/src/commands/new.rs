@@ -48,7 +48,7 @@ impl New {
         for file in &files {
             page.styled(FAINT, "+ ").text(file.display()).end();
         }
-        printer.data(&page)?;
+        printer.print_page(&page)?;
         if let Some(missing_tool) = missing_tool {
             printer.warn(format_args!(
                 "`{}`, which builds {}, is not installed",

@@ -62,7 +62,7 @@ impl Pack {
                 page.styled(FAINT, format_args!("packed: {}", size(package.size_bytes)))
                     .end();
                 printer.message(&page);
-                printer.data(Page::new().text(component).end())?;
+                printer.print_page(Page::new().text(component).end())?;
                 if package.has_changed {
                     printer.hint("the digest has changed: grants for the previous version no longer apply");
                 }

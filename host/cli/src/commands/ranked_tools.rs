@@ -60,7 +60,7 @@ impl RankedTools {
             let uses = usize::try_from(tool.health.uses).unwrap_or(usize::MAX);
             page.text(format_args!("{:>6}  ", counted(uses, "call")));
             page.text(format_args!("quality {:>3} %  ", tool.quality_percent));
-            let (style, label) = match (tool.health.import, tool.health.execution) {
+            let (style, label) = match (tool.health.loading, tool.health.execution) {
                 (HealthState::Broken, _) | (_, HealthState::Broken) => (BAD, "failed"),
                 (_, HealthState::Healthy) => (GOOD, "works"),
                 _ => (FAINT, "not called"),

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::limits::LimitFlags;
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::output::page::{BAD, FAINT, Page, counted};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::with_spinner;
@@ -26,14 +26,16 @@ pub(crate) struct Refresh {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
-    authority: AuthorityFlags,
+    grants_and_secrets: GrantAndSecretFlags,
     #[command(flatten)]
     limits: LimitFlags,
 }
 
 impl Refresh {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.builder_with_grants(&self.limits, &self.authority)?;
+        let host = self
+            .plugins
+            .builder_with_grants(&self.limits, &self.grants_and_secrets)?;
         let host = host.dynamic_discovery(DynamicDiscovery::Never).build().await?;
         let registry = host.registry();
         if let Some(name) = self.names.iter().find(|name| registry.package(name).is_none()) {
@@ -88,7 +90,7 @@ fn print(outcomes: &[DiscoveryOutcome], printer: Printer) -> Result<(), Failure>
         };
         page.end();
     }
-    printer.data(&page)?;
+    printer.print_page(&page)?;
     if outcomes.is_empty() {
         printer.hint("no plugin has dynamic tools");
     }

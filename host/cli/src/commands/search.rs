@@ -46,7 +46,7 @@ impl Search {
                 printer.document(&json!({"hits": hits.iter().map(document).collect::<Vec<_>>()}))?;
             }
             Format::Human => {
-                printer.data(&hits_page(&registry, &hits))?;
+                printer.print_page(&hits_page(&registry, &hits))?;
                 if registry.packages().is_empty() {
                     printer.hint(NO_PACKAGES);
                 } else if hits.is_empty() {

@@ -69,7 +69,7 @@ impl Secret {
                     for name in names {
                         page.text(name).end();
                     }
-                    printer.data(&page)?;
+                    printer.print_page(&page)?;
                 }
             }
             Action::Remove { name } => {

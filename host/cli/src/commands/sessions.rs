@@ -117,7 +117,7 @@ fn print_list(sessions: &[SessionSummary], printer: Printer) -> Result<(), Failu
         }
         page.text("  ").styled(FAINT, &session.prompt).end();
     }
-    printer.data(&page)
+    printer.print_page(&page)
 }
 
 fn print_entries(entries: &[TraceEntry], printer: Printer) -> Result<(), Failure> {
@@ -133,7 +133,7 @@ fn print_entries(entries: &[TraceEntry], printer: Printer) -> Result<(), Failure
                 .append(&lines);
         }
     }
-    printer.data(&page)
+    printer.print_page(&page)
 }
 
 fn print_accepted(printer: Printer) -> Result<(), Failure> {

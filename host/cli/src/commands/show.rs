@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::hint;
 use crate::input::limits::LimitFlags;
 use crate::input::mcp::McpFlags;
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::output::definition;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer};
@@ -23,12 +23,12 @@ use toolwit::mcp::{McpServer, McpServers};
 use toolwit::registry::DynamicDiscovery;
 use toolwit::registry::Registry;
 use toolwit::sandbox::{EntityType, Plugin, Scope};
-use toolwit::tool::{Arguments, Effect, ToolDefinition, ToolId};
+use toolwit::tool::{Arguments, CallAccess, Effect, ToolDefinition, ToolId};
 use toolwit::{ToolContext, ToolSet};
 
 /// Show a tool's full definition: description, input and output schema
 ///
-/// A method of an entity, such as `customer_get_average_spend`, is shown in the form that takes the entity's id. An MCP
+/// For a method of an entity, such as `customer_get_average_spend`, the arguments include the id of the entity. An MCP
 /// server is started or contacted only if the id of one of its tools is given: `mcp:SERVER#TOOL`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
@@ -39,7 +39,7 @@ pub(crate) struct Show {
     #[command(flatten)]
     mcp: McpFlags,
     #[command(flatten)]
-    authority: AuthorityFlags,
+    grants_and_secrets: GrantAndSecretFlags,
 }
 
 /// A tool, with the types of the entities that its result can contain. The JSON output of the command.
@@ -65,15 +65,26 @@ struct EffectDocument<'a> {
     writing_rule: Option<&'a str>,
 }
 
+impl<'a> EffectDocument<'a> {
+    /// Creates the document from the access of a call, which contains the effect class and the granted rules.
+    fn of(call_access: &'a CallAccess) -> Self {
+        Self {
+            effect: call_access.effect,
+            is_proved: call_access.effect.is_proved(),
+            writing_rule: call_access.writing_rule.as_deref(),
+        }
+    }
+}
+
 impl Show {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let servers = self.mcp.servers(&self.authority.secrets)?;
+        let servers = self.mcp.servers(&self.grants_and_secrets.secrets)?;
         if let Some(server) = server_of(&servers, &self.tool) {
             return show_remote_tool(server, &self.tool, printer).await;
         }
         let host = self
             .plugins
-            .builder_with_servers(&LimitFlags::default(), &self.authority, &servers)?
+            .builder_with_servers(&LimitFlags::default(), &self.grants_and_secrets, &servers)?
             .dynamic_discovery(DynamicDiscovery::Never)
             .build()
             .await?;
@@ -82,20 +93,16 @@ impl Show {
         // The effect of a tool includes the effects of the tools that its plugin may call.
         let tools = ToolSet::from_iter(host.tools(&Scope::new()));
         let context = ToolContext::new().with_tools(Arc::new(tools));
-        let access = plugin.access(definition, &context).await;
+        let call_access = plugin.access(definition, &context).await;
         let document = ToolDocument {
             plugin: plugin.name(),
             definition,
-            effect: EffectDocument {
-                effect: access.effect,
-                is_proved: access.effect.is_proved(),
-                writing_rule: access.writing_rule.as_deref(),
-            },
+            effect: EffectDocument::of(&call_access),
             entities: entity_types_of(plugin, definition),
         };
         match printer.format() {
             Format::Json => printer.document(&document)?,
-            Format::Human => printer.data(&tool_page(&document))?,
+            Format::Human => printer.print_page(&tool_page(&document))?,
         }
         Ok(Exit::Success)
     }
@@ -113,21 +120,17 @@ async fn show_remote_tool(server: &McpServer, id: &str, printer: Printer) -> Res
     let text = format!("contacting {}", server.config().name);
     let context = ToolContext::new();
     let tools = with_spinner(printer, &text, SourceTools::load(server, &context)).await?;
-    let tool = tools.required_tool_by_name(id)?;
-    let access = tool.access(&Arguments::new(), &context).await;
+    let tool = tools.required_tool_by_name_or_id(id)?;
+    let call_access = tool.access(&Arguments::new(), &context).await;
     let document = ToolDocument {
         plugin: tool.definition().id.owner(),
         definition: tool.definition(),
-        effect: EffectDocument {
-            effect: access.effect,
-            is_proved: access.effect.is_proved(),
-            writing_rule: access.writing_rule.as_deref(),
-        },
+        effect: EffectDocument::of(&call_access),
         entities: Vec::new(),
     };
     match printer.format() {
         Format::Json => printer.document(&document)?,
-        Format::Human => printer.data(&tool_page(&document))?,
+        Format::Human => printer.print_page(&tool_page(&document))?,
     }
     Ok(Exit::Success)
 }

@@ -121,7 +121,7 @@ impl Test {
                     counted(outcomes.len(), "test"),
                     outcomes.len() - failed_count
                 ));
-                printer.data(page.end())?;
+                printer.print_page(page.end())?;
             }
         }
         Ok(if failed_count == 0 { Exit::Success } else { Exit::Failed })
@@ -178,7 +178,7 @@ pub(crate) async fn run_cases(
         }
         let outcome = runner.run(case).await?;
         if printer.format() == Format::Human {
-            printer.data(&outcome_line(&outcome))?;
+            printer.print_page(&outcome_line(&outcome))?;
         }
         outcomes.push(outcome);
     }

@@ -79,7 +79,7 @@ impl TrustProject {
             }))?;
             return Ok(Exit::Success);
         }
-        printer.data(&proposal_page(&proposal))?;
+        printer.print_page(&proposal_page(&proposal))?;
         if is_accepted {
             printer.message(Page::new().text("the proposal is accepted").end());
         } else {

@@ -75,7 +75,7 @@ fn print_vectors(printer: Printer, directory: &VectorDirectory, vectors: Option<
             let (count, width) = (vectors.count(), vectors.width());
             let mut page = Page::new();
             page.text(format_args!("{count} word vectors with {width} components, in {path}"));
-            printer.data(page.end())
+            printer.print_page(page.end())
         }
         (Format::Human, None) => {
             printer.hint("there are no word vectors; `toolwit vectors add DIR` adds the word vectors of a directory");

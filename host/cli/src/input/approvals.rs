@@ -70,8 +70,8 @@ impl ApprovalFlags {
             .or_else(|| variable(VARIABLE).map(PathBuf::from))
     }
 
-    /// Returns the flags for use in another directory: with absolute paths, and with the policy file of the
-    /// environment.
+    /// Returns the flags for use in another directory: with an absolute path. If no option names the policy file, the path
+    /// from its environment variable is filled in.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         Ok(Self {
             approve: self.approve,

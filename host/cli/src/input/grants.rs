@@ -32,8 +32,9 @@ impl GrantFlags {
         self
     }
 
-    /// Returns the flags for use in another directory: with absolute paths, and with the file of the environment. The
-    /// accepted grants of a project are not included, because they apply only in its directory.
+    /// Returns the flags for use in another directory: with an absolute path. If the option is not set, the path from the
+    /// environment variable is filled in. The accepted grants of a project are not included, because they apply only in
+    /// its directory.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let grants_file = absolute_if_set(self.named_file())?;
         Ok(Self { grants_file })

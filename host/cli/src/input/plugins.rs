@@ -45,15 +45,16 @@ pub(crate) struct PluginFlags {
 /// Selects the grants and secrets for calls.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct AuthorityFlags {
+pub(crate) struct GrantAndSecretFlags {
     #[command(flatten)]
     pub(crate) grants: GrantFlags,
     #[command(flatten)]
     pub(crate) secrets: SecretFlags,
 }
 
-impl AuthorityFlags {
-    /// Returns the flags for use in another directory: with absolute paths, and with the files of the environment.
+impl GrantAndSecretFlags {
+    /// Returns the flags for use in another directory: with absolute paths. If no option names the grants file, the path from
+    /// its environment variable is filled in.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         Ok(Self {
             grants: self.grants.for_other_directory()?,
@@ -63,8 +64,8 @@ impl AuthorityFlags {
 }
 
 impl PluginFlags {
-    /// Returns the flags for use in another directory: with absolute paths, and with the directories of the environment
-    /// or the default directory if no option names a directory.
+    /// Returns the flags for use in another directory: with absolute paths. If no option names a directory, the directories
+    /// from the environment variable or the default directory are filled in.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let directories = self.directories().unwrap_or_default();
         let directories = directories.iter().map(|directory| absolute(directory));
@@ -106,22 +107,22 @@ impl PluginFlags {
     pub(crate) async fn load_with_grants(
         &self,
         limits: &LimitFlags,
-        authority: &AuthorityFlags,
+        grants_and_secrets: &GrantAndSecretFlags,
     ) -> Result<Toolwit, Error> {
-        let builder = self.builder_with_grants(limits, authority)?;
+        let builder = self.builder_with_grants(limits, grants_and_secrets)?;
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
     }
 
     /// Builds a host that checks rules before they are added to the grants file. The grants file need not exist.
-    pub(crate) async fn load_for_granting(&self, authority: &AuthorityFlags) -> Result<Toolwit, Error> {
+    pub(crate) async fn load_for_granting(&self, grants_and_secrets: &GrantAndSecretFlags) -> Result<Toolwit, Error> {
         let mut builder = self.builder_without_grants(&LimitFlags::default())?;
-        let grants = authority.grants.path()?;
+        let grants = grants_and_secrets.grants.path()?;
         builder = if grants.exists() {
             builder.grants(grants)
         } else {
             builder.protect(grants)
         };
-        if let Ok(secrets) = authority.secrets.path() {
+        if let Ok(secrets) = grants_and_secrets.secrets.path() {
             builder = builder.secrets(secrets);
         }
         builder.dynamic_discovery(DynamicDiscovery::Never).build().await
@@ -137,31 +138,31 @@ impl PluginFlags {
     pub(crate) fn builder_with_servers(
         &self,
         limits: &LimitFlags,
-        authority: &AuthorityFlags,
+        grants_and_secrets: &GrantAndSecretFlags,
         servers: &McpServers,
     ) -> Result<ToolwitBuilder, Error> {
         let builder = self.builder_before_servers(limits, servers)?;
-        Ok(with_authority(builder, authority)?.mcp(servers))
+        Ok(with_grants_and_secrets(builder, grants_and_secrets)?.mcp(servers))
     }
 
     /// Returns the builder of a host for calls with grants, MCP servers and interceptors.
     pub(crate) fn builder_with_interceptors(
         &self,
         limits: &LimitFlags,
-        authority: &AuthorityFlags,
+        grants_and_secrets: &GrantAndSecretFlags,
         servers: &McpServers,
         interceptors: &InterceptorFlags,
     ) -> Result<ToolwitBuilder, Error> {
-        interceptors.add_to(self.builder_with_servers(limits, authority, servers)?)
+        interceptors.add_to(self.builder_with_servers(limits, grants_and_secrets, servers)?)
     }
 
     /// Returns the builder of a host for calls with grants.
     pub(crate) fn builder_with_grants(
         &self,
         limits: &LimitFlags,
-        authority: &AuthorityFlags,
+        grants_and_secrets: &GrantAndSecretFlags,
     ) -> Result<ToolwitBuilder, Error> {
-        with_authority(self.builder_without_grants(limits)?, authority)
+        with_grants_and_secrets(self.builder_without_grants(limits)?, grants_and_secrets)
     }
 
     /// Returns a builder like [`PluginFlags::builder_without_grants`], to which the caller adds the servers. If there
@@ -270,11 +271,14 @@ impl PluginFlags {
 }
 
 /// Adds the grants file and the secrets file to a host.
-fn with_authority(mut builder: ToolwitBuilder, authority: &AuthorityFlags) -> Result<ToolwitBuilder, Error> {
-    if let Some(grants) = authority.grants.applied_path()? {
+fn with_grants_and_secrets(
+    mut builder: ToolwitBuilder,
+    grants_and_secrets: &GrantAndSecretFlags,
+) -> Result<ToolwitBuilder, Error> {
+    if let Some(grants) = grants_and_secrets.grants.applied_path()? {
         builder = builder.grants(grants);
     }
-    if let Ok(secrets) = authority.secrets.path() {
+    if let Ok(secrets) = grants_and_secrets.secrets.path() {
         builder = builder.secrets(secrets);
     }
     Ok(builder)

@@ -14,7 +14,7 @@ use super::limits::{LimitFlags, RunLimitFlags};
 use super::mcp::McpFlags;
 use super::model_options::ModelOptionFlags;
 use super::paths::absolute;
-use super::plugins::{AuthorityFlags, PluginFlags};
+use super::plugins::{GrantAndSecretFlags, PluginFlags};
 use toolwit::Error;
 use toolwit::limits::Span;
 use toolwit::registry::Project;
@@ -53,7 +53,9 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) mcp: McpFlags,
     #[command(flatten)]
-    pub(crate) authority: AuthorityFlags,
+    // The name in the options that sessions store.
+    #[serde(rename = "authority")]
+    pub(crate) grants_and_secrets: GrantAndSecretFlags,
     #[command(flatten)]
     pub(crate) interceptors: InterceptorFlags,
     #[command(flatten)]
@@ -94,7 +96,7 @@ impl RunOptions {
         options.groups = options.groups.as_deref().map(absolute).transpose()?;
         options.plugins = self.plugins.for_other_directory()?;
         options.mcp = self.mcp.for_other_directory()?;
-        options.authority = self.authority.for_other_directory()?;
+        options.grants_and_secrets = self.grants_and_secrets.for_other_directory()?;
         options.interceptors = self.interceptors.for_other_directory()?;
         options.approvals = self.approvals.for_other_directory()?;
         options.budget = self.budget.for_other_directory()?;

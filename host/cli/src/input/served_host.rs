@@ -6,7 +6,7 @@ use super::approvals::ApprovalFlags;
 use super::exposure::ExposureFlag;
 use super::interceptors::InterceptorFlags;
 use super::limits::LimitFlags;
-use super::plugins::{AuthorityFlags, PluginFlags};
+use super::plugins::{GrantAndSecretFlags, PluginFlags};
 use super::vectors::with_word_vectors;
 use crate::output::page::counted;
 use crate::output::printer::Printer;
@@ -30,7 +30,7 @@ pub(crate) struct ServedHostFlags {
     #[command(flatten)]
     pub(crate) plugins: PluginFlags,
     #[command(flatten)]
-    authority: AuthorityFlags,
+    grants_and_secrets: GrantAndSecretFlags,
     #[command(flatten)]
     limits: LimitFlags,
     #[command(flatten)]
@@ -72,7 +72,9 @@ impl ServedHostFlags {
             }
         }
         let exposure = self.exposure.map(Exposure::from).unwrap_or_default();
-        let builder = self.plugins.builder_with_grants(&self.limits, &self.authority)?;
+        let builder = self
+            .plugins
+            .builder_with_grants(&self.limits, &self.grants_and_secrets)?;
         let mut builder = with_word_vectors(self.interceptors.add_to(builder)?);
         if let Some(grants) = grants {
             builder = builder.grants(grants);
@@ -87,7 +89,7 @@ impl ServedHostFlags {
 pub(crate) fn warn_about_broken(printer: Printer, registry: &Registry) {
     let packages = registry.packages().iter();
     let broken: Vec<_> = packages
-        .filter_map(|package| Some((package, package.reason()?)))
+        .filter_map(|package| Some((package, package.broken_reason()?)))
         .collect();
     for (package, reason) in broken.iter().take(BROKEN_SHOWN_MAX) {
         printer.warn(format_args!("`{}` is not served: {}", package.name, reason.message));

@@ -34,7 +34,8 @@ impl StoreFlags {
         }
     }
 
-    /// Returns the flags for use in another directory: with an absolute path, and with the database of the environment.
+    /// Returns the flags for use in another directory: with an absolute path. If the option is not set, the path from the
+    /// environment variable is filled in.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let store_file = match self.named_file() {
             Some(path) if path != Path::new(MEMORY) => Some(absolute(&path)?),
@@ -51,8 +52,8 @@ impl StoreFlags {
         }
     }
 
-    /// Adds the database to a host. If the database file cannot be used, the host works without the default database,
-    /// but fails without a database that the option or the environment names.
+    /// Adds the database to a host. If the default database cannot be used, a warning is logged and the host works without
+    /// a database. If a database that the option or the environment names cannot be used, building the host fails.
     pub(crate) fn add_to(&self, builder: ToolwitBuilder) -> ToolwitBuilder {
         match (self.named_file(), self.path()) {
             (Some(path), _) if path == Path::new(MEMORY) => builder,
@@ -63,14 +64,15 @@ impl StoreFlags {
     }
 
     /// Opens the database. Returns its path, and an error if it cannot be opened. Returns `None` if the database is in
-    /// memory or there is no home directory.
+    /// memory, or if the path of the default database is unknown because there is no home directory.
     pub(crate) async fn check(&self) -> Option<(PathBuf, Result<(), Error>)> {
         let path = self.path().filter(|path| path != Path::new(MEMORY))?;
         let store = SqliteStore::open_file(&path).await;
         Some((path, store.map(drop)))
     }
 
-    /// Returns the path to the database file, or `None` without a home directory. The file may not exist yet.
+    /// Returns the path to the database file, which may not exist yet, or `:memory:`. Returns `None` if the path of the
+    /// default database is unknown because there is no home directory.
     fn path(&self) -> Option<PathBuf> {
         self.named_file().or_else(|| data_path("store.db"))
     }

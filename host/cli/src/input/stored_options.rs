@@ -148,7 +148,7 @@ fn print_not_restored(printer: Printer, option: &str) {
 /// Sets the grants file and the policy file that the environment names, unless the command line names them. So these
 /// files take precedence over the stored ones, because an earlier run must not decide about permissions.
 fn with_files_of_environment(mut cli_options: RunOptions) -> Result<RunOptions, Error> {
-    cli_options.authority.grants = cli_options.authority.grants.for_other_directory()?;
+    cli_options.grants_and_secrets.grants = cli_options.grants_and_secrets.grants.for_other_directory()?;
     cli_options.approvals = cli_options.approvals.for_other_directory()?;
     Ok(cli_options)
 }
@@ -160,9 +160,9 @@ fn print_restored(
     project: Option<&std::path::Path>,
     printer: Printer,
 ) -> Result<(), Error> {
-    let grants = options.authority.grants.named_file();
+    let grants = options.grants_and_secrets.grants.named_file();
     let policy = options.approvals.named_file();
-    let cli_grants = cli_options.authority.grants.named_file();
+    let cli_grants = cli_options.grants_and_secrets.grants.named_file();
     let cli_policy = cli_options.approvals.named_file();
     let restored_files = [
         ("--grants", grants.filter(|_| cli_grants.is_none())),

@@ -51,7 +51,13 @@ impl<'a> PackageDocument<'a> {
     pub(crate) fn of(package: &'a Package, code_states: &CodeStates) -> Self {
         let inspection = package.plugin().map(|plugin| &**plugin.inspection());
         let manifest = package.manifest.as_deref();
-        let document = Self::new(&package.name, &package.path, inspection, manifest, package.reason());
+        let document = Self::new(
+            &package.name,
+            &package.path,
+            inspection,
+            manifest,
+            package.broken_reason(),
+        );
         Self {
             code: package
                 .plugin()

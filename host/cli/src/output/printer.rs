@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::failure::Failure;
-use crate::hint::{denied_access_hint, exceeded_limit, with_fixing_hint};
+use crate::hint::{definition_of_exceeded_limit, denied_access_hint, with_fixing_hint};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::wrap::wrap;
 use toolwit::limits::{Amount, Limit};
@@ -62,8 +62,8 @@ impl Printer {
         self.verbosity
     }
 
-    /// Prints text for people to standard output.
-    pub(crate) fn data(self, page: &Page) -> Result<(), Failure> {
+    /// Prints a page for people to standard output.
+    pub(crate) fn print_page(self, page: &Page) -> Result<(), Failure> {
         write_stdout(&for_terminal(page.to_string(), terminal_size_of(io::stdout())))
     }
 
@@ -159,7 +159,7 @@ impl Printer {
         let mut page = Page::new();
         page.styled(BAD, "error:").text(" ").text(error).end();
         if let Some(ExceededLimit { limit, max, used, .. }) = &error.limit {
-            let definition = exceeded_limit(error);
+            let definition = definition_of_exceeded_limit(error);
             let option = definition
                 .as_ref()
                 .and_then(Limit::flag)
@@ -228,8 +228,9 @@ fn for_terminal(text: String, terminal: Option<(Width, Height)>) -> String {
     }
 }
 
-/// Escapes the control and invisible characters in a JSON text, because a terminal may act on them. JSON permits some of
-/// them unescaped, but only in strings, where an escape sequence has the same value.
+/// Escapes the control and invisible characters in a JSON text, because a terminal may act on them. Line feeds and tabs stay
+/// unchanged: between values, they only format the text, and JSON escapes them in strings. JSON permits some of the escaped
+/// characters in strings without an escape. Such a character has the same value as its escape sequence.
 pub(crate) fn escape_controls(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {

@@ -35,7 +35,7 @@ impl ToolPattern {
     /// Returns whether the pattern matches the id of a tool, or of a tool that it decorates.
     #[must_use]
     pub fn matches(&self, tool: &dyn Tool) -> bool {
-        self.matches_id(&tool.definition().id) || tool.decorated_tool().is_some_and(|inner| self.matches(&**inner))
+        self.matches_id(&tool.definition().id) || tool.inner_tool().is_some_and(|inner| self.matches(&**inner))
     }
 
     /// Returns whether the pattern matches an id. The id of a method that is bound to an entity also matches if its id without

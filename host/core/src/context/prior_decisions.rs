@@ -79,7 +79,7 @@ impl ToolContext {
         }
         let mut layer = tool;
         loop {
-            let Some(inner) = layer.decorated_tool() else {
+            let Some(inner) = layer.inner_tool() else {
                 return Ok(arguments);
             };
             if let Some(decorator) = layer.decorator() {

@@ -51,7 +51,8 @@ pub trait Decorator: Send + Sync {
     /// Decides about a call before its approval, and returns the arguments with which the call would run. By default, returns
     /// the arguments unchanged.
     ///
-    /// If [`call`](Self::call) receives other arguments than those that this method returned, it must decide again.
+    /// The person who approves the call, or another decorator, can change the arguments afterwards. If [`call`](Self::call)
+    /// receives changed arguments, the decision is no longer valid, and `call` must decide about them.
     ///
     /// # Errors
     /// An error prevents the call.
@@ -69,7 +70,7 @@ pub trait Decorator: Send + Sync {
         tool_effect
     }
 
-    /// Returns the [serial group](Tool::serial_group) of the decorated tool, by default that of the tool.
+    /// Returns the [serial group](Tool::serial_group) of the decorated tool, by default that of the inner tool `tool`.
     fn serial_group(&self, tool: &dyn Tool) -> Option<u64> {
         tool.serial_group()
     }
@@ -125,7 +126,7 @@ impl Tool for DecoratedTool {
         access
     }
 
-    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
+    fn inner_tool(&self) -> Option<&Arc<dyn Tool>> {
         Some(&self.tool)
     }
 
@@ -151,7 +152,7 @@ impl Tool for DecoratedTool {
     }
 }
 
-/// Methods that decorate any tool. [`Tool::decorated_tool`] returns the inner tool.
+/// Methods that decorate any tool. Each returns the decorated tool, whose [`Tool::inner_tool`] is the original tool.
 ///
 /// ```
 /// # use std::time::Duration;

@@ -56,8 +56,9 @@ impl<T: ToolMethods + Serialize + DeserializeOwned> Decorator for EntityResults<
     }
 }
 
-/// Replaces each JSON object of the result that deserialises as `T` by the JSON of its entity, and adds the entities to the
-/// result.
+/// Replaces JSON objects that deserialise as `T` by the JSON of their entities, and adds the entities to the result. The object
+/// is the value of the result itself. If the value is a list, the objects are the items of the list. Objects at deeper levels
+/// stay unchanged.
 fn read_entities<T: ToolMethods + Serialize + DeserializeOwned>(result: &mut ToolResult) {
     let mut entities = FoundEntities::default();
     result.rewrite_value(|value| {
@@ -117,8 +118,8 @@ fn read_object<T: ToolMethods + Serialize + DeserializeOwned>(
     }
     let object = T::deserialize(&*value).ok();
     let Some((object, (json, providers))) = object.and_then(|object| {
-        let entity = serialize_output(&object).ok()?;
-        Some((object, entity))
+        let json_and_providers = serialize_output(&object).ok()?;
+        Some((object, json_and_providers))
     }) else {
         // The log omits the error of the deserialiser, because the error quotes the value.
         tracing::debug!(entity = T::prefix(), "an object in a result is not the expected entity");

@@ -71,7 +71,7 @@ async fn decorators_pass_the_context_and_expose_the_inner_tool() {
             .return_direct()
             .replan_when(|_, _| None),
     );
-    let layers: Vec<_> = std::iter::successors(Some(&outer), |tool| tool.decorated_tool()).collect();
+    let layers: Vec<_> = std::iter::successors(Some(&outer), |tool| tool.inner_tool()).collect();
     assert_eq!(layers.len(), 7, "six decorated tools and the innermost tool");
     let context = ToolContext::new().with("tenant", "acme");
     let result = call(&*outer, &context).await;

@@ -30,50 +30,50 @@ pub trait Tool: Send + Sync {
     /// Returns the access that a call with these arguments would have now: its effect class, and the grant that it would use.
     ///
     /// The host computes the access when a call begins, because a grant can change between two calls. By default, the access
-    /// is that of the decorated tool. A tool that decorates no other tool has the [effect](ToolDefinition::effect) that its
-    /// definition declares.
+    /// is that of the [inner tool](Self::inner_tool). A tool without an inner tool has the [effect](ToolDefinition::effect) that
+    /// its definition declares.
     async fn access(&self, arguments: &Arguments, context: &ToolContext) -> CallAccess {
-        match self.decorated_tool() {
+        match self.inner_tool() {
             Some(tool) => tool.access(arguments, context).await,
             None => CallAccess::declared(self.definition()),
         }
     }
 
     /// Returns the arguments for an operator or a log, without the secrets that the tool is granted. By default, the
-    /// decorated tool redacts them. A tool that decorates no other tool returns them unchanged.
+    /// [inner tool](Self::inner_tool) redacts them. A tool without an inner tool returns them unchanged.
     async fn redacted(&self, arguments: Arguments, context: &ToolContext) -> Arguments {
-        match self.decorated_tool() {
+        match self.inner_tool() {
             Some(tool) => tool.redacted(arguments, context).await,
             None => arguments,
         }
     }
 
-    /// Returns the tool that this tool decorates, so that selectors, rules and facades recognise the decorated tool. Returns
-    /// `None` if this tool decorates no other tool, which is the default.
-    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
+    /// Returns the tool that this tool decorates, so that selectors, rules and facades recognise it. Returns `None` if this tool
+    /// decorates no other tool, which is the default.
+    fn inner_tool(&self) -> Option<&Arc<dyn Tool>> {
         None
     }
 
-    /// Returns the decorator that this tool applies to the [decorated tool](Self::decorated_tool), if there is one.
+    /// Returns the decorator that this tool applies to the [inner tool](Self::inner_tool), if there is one.
     fn decorator(&self) -> Option<&Arc<dyn Decorator>> {
         None
     }
 
-    /// Returns the facade, or `None` if calls reveal no further tools. By default, it is the facade of the decorated tool.
+    /// Returns the facade, or `None` if calls reveal no further tools. By default, it is the facade of the inner tool.
     fn facade(&self) -> Option<&dyn ToolFacade> {
-        self.decorated_tool()?.facade()
+        self.inner_tool()?.facade()
     }
 
     /// Returns whether the tool runs a nested agent. The artifacts of its results are then those of the agent. A call of the
     /// tool needs no approval unless a rule for the tool requires one, because each call of the agent is approved separately.
     fn is_agent(&self) -> bool {
-        self.decorated_tool().is_some_and(|tool| tool.is_agent())
+        self.inner_tool().is_some_and(|tool| tool.is_agent())
     }
 
     /// Returns whether the tool may call other tools of the conversation, through the [context](ToolContext::tools) of its
     /// call.
     fn calls_tools(&self) -> bool {
-        self.decorated_tool().is_some_and(|tool| tool.calls_tools())
+        self.inner_tool().is_some_and(|tool| tool.calls_tools())
     }
 
     /// Returns the number of the tool's serial group: the calls of all tools of a group run sequentially, in call order.
@@ -113,8 +113,8 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         (**self).calls_tools()
     }
 
-    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
-        (**self).decorated_tool()
+    fn inner_tool(&self) -> Option<&Arc<dyn Tool>> {
+        (**self).inner_tool()
     }
 
     fn decorator(&self) -> Option<&Arc<dyn Decorator>> {
@@ -140,5 +140,5 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
 /// Iterates over a tool and the tools that it decorates, directly or indirectly. The outermost tool is the first.
 pub fn decorator_chain(tool: &Arc<dyn Tool>) -> impl Iterator<Item = &Arc<dyn Tool>> {
-    std::iter::successors(Some(tool), |tool| tool.decorated_tool())
+    std::iter::successors(Some(tool), |tool| tool.inner_tool())
 }

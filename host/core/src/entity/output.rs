@@ -46,7 +46,8 @@ pub(crate) fn serialize_output<T: Serialize>(output: &T) -> Result<(Value, Vec<A
 }
 
 /// Serialises an object whose type derives `Entity`. In the output of a tool, the object becomes an entity, and its JSON contains
-/// its type, its id, its fields and the names of its tools. Elsewhere, its JSON contains only its fields.
+/// its type, its id, its fields and the names of its tools. Elsewhere, its JSON contains only its fields. The text for the type is
+/// [`ToolMethods::prefix`], with which the names of the tools begin.
 ///
 /// # Errors
 /// If the fields cannot be serialised. In the output of a tool, also if the JSON of the fields is neither an object nor `null`,
@@ -86,7 +87,7 @@ where
     value.serialize(serializer)
 }
 
-/// Returns the JSON of an entity: its type, its id, its fields and the preferred names of its tools.
+/// Returns the JSON of an entity: its type (the prefix of its tool names), its id, its fields and the preferred names of its tools.
 /// [`name_available_tools`](crate::name_available_tools) replaces the preferred names with those that the tool set assigned.
 fn entity_json(entity: &dyn ToolProvider, fields: Map<String, Value>) -> Result<Value, String> {
     let conflict = |property: &str| {

@@ -24,8 +24,8 @@ const VIOLATION_BYTES_SUM_MAX: u64 = 16 << 20;
 /// The estimated memory of a violation without the path of its value, in bytes.
 const VIOLATION_BYTES: u64 = 1 << 10;
 
-/// For this number of JSON values of the schema, each visited element of the arguments costs one additional step. The number is
-/// greater than one, because checking most values of the schema does not read the element.
+/// The number of JSON values of the schema that add one step to the cost of visiting an element of the arguments. A validator
+/// may check the element against each value of the schema, but few of these checks read the element.
 const PARTS_PER_STEP: u64 = 32;
 
 /// Limits of the compiled size of a pattern, in bytes. A schema is compiled with the smallest limit that suffices. If none
@@ -33,7 +33,8 @@ const PARTS_PER_STEP: u64 = 32;
 /// determines how many steps each KiB of text costs.
 const SMALL_PATTERN_LIMITS: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
 
-/// The compiled size of a pattern that costs one step for each byte of text, in bytes. A larger pattern costs proportionally more.
+/// The compiled size of a pattern, in bytes, with which matching costs one step for each byte of text. The cost is proportional
+/// to the compiled size.
 const PATTERN_BYTES_PER_STEP: u64 = 512;
 
 /// The maximum number of backtracking steps of a pattern that cannot match in linear time.
@@ -148,7 +149,8 @@ impl InputValidator {
     /// Describes the first violations of an invalid value, in at most `steps` steps.
     fn violations(&self, value: &Value, steps: u64) -> String {
         let violation_bytes = VIOLATION_BYTES + longest_path_bytes(value);
-        // When the budget is used up, the validator still visits the full schema, and can find a violation of each JSON value of it.
+        // When the budget is used up, the validator does not stop: it still visits the full schema. Each JSON value of the schema
+        // can then add a violation.
         if self.size.parts.saturating_mul(violation_bytes) > VIOLATION_BYTES_SUM_MAX {
             return "the arguments do not match the input schema; the schema and the arguments together are too large to find \
                     out where"

@@ -11,7 +11,8 @@ use crate::{Arguments, Artifact, Error, ToolContext, ToolId};
 pub struct InterceptedCall {
     /// The id of the tool. A method has the same id for all entities of its type.
     pub tool: ToolId,
-    /// The preferred name of the tool.
+    /// The first name in the [definition](crate::ToolDefinition::names) of the tool. The model may know the tool by another name,
+    /// because two tools of a conversation never have the same name.
     pub name: String,
     /// The arguments of the caller, or those that an earlier interceptor set.
     pub arguments: Arguments,
@@ -53,8 +54,8 @@ pub struct CallOutcome {
     pub for_user: Option<String>,
     /// Whether the tool failed, or the call ended without a result.
     pub is_error: bool,
-    /// The value of the result, or `None` if `for_llm` is the text form of the value: its JSON, or a string without quotes. For a
-    /// call without a result, the details of its error.
+    /// The value of the result. `None` if the result has no value, or if `for_llm` already is this value as text: as JSON, or as
+    /// a string without quotes. For a call without a result, the details of its error.
     pub value: Option<Value>,
     /// The objects that the tool returned in addition to the text. Empty for a call without a result.
     pub artifacts: Vec<Artifact>,
@@ -66,9 +67,14 @@ pub struct CallOutcome {
 pub enum OutcomeReview {
     /// The outcome stays as it is.
     Keep,
-    /// The outcome is replaced. The Rust value of a typed result and the cause of a failure are removed. A pending result stays
-    /// pending. The error of a call without a result stays an error of the same kind, with a new message and new details. Its
-    /// suggestion, plugin, agent and log are removed.
+    /// The outcome is replaced.
+    ///
+    /// A result loses its Rust value ([`output`](crate::ToolResult::output)) and the cause of its failure
+    /// ([`source`](crate::ToolResult::source)), which belong to the old outcome. The result of a call that continues in the
+    /// background stays pending.
+    ///
+    /// An error of a call without a result keeps its kind. It gets a new message and new details. Its suggestion, plugin, agent
+    /// and log are removed.
     Replace(CallOutcome),
     /// The outcome is withheld. The call may have taken effect.
     Withhold {

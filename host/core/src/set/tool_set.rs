@@ -33,7 +33,7 @@ pub struct ToolSet {
     next_position: u64,
     names: NameTable,
     /// The ids of tools, by each of their other [identities](tool_identities). The ids of removed tools stay in this map.
-    variants: HashMap<ToolId, BTreeSet<ToolId>>,
+    ids_by_identity: HashMap<ToolId, BTreeSet<ToolId>>,
     /// The decorators that [`decorate`](Self::decorate) added.
     decorators: SelectorMap<Arc<dyn Decorator>>,
     /// The decorators of single tools: their guards, and those that [`attach`](Self::attach) added.
@@ -150,10 +150,10 @@ impl ToolSet {
     /// until the id is [admitted](Self::admit). Returns the names of the removed tools.
     pub fn exclude(&mut self, id: &ToolId) -> Vec<ToolName> {
         self.excluded.insert(id.clone());
-        let variants: Vec<_> = self.variants.get(id).into_iter().flatten().cloned().collect();
+        let other_ids: Vec<_> = self.ids_by_identity.get(id).into_iter().flatten().cloned().collect();
         let mut names: Vec<_> = [id]
             .into_iter()
-            .chain(&variants)
+            .chain(&other_ids)
             .filter_map(|id| self.remove(id))
             .collect();
         names.sort();
@@ -203,10 +203,11 @@ impl ToolSet {
         self.tools.get(&self.position(id)?)
     }
 
-    /// Returns the ids of the tools, present or removed, that have this id among their [identities](tool_identities).
-    pub fn variants(&self, id: &ToolId) -> impl Iterator<Item = &ToolId> {
+    /// Returns the ids of the tools, present or removed, that have this id among their [identities](tool_identities): the id
+    /// itself, and the ids of tools that decorate or bind the tool with this id.
+    pub fn ids_with_identity(&self, id: &ToolId) -> impl Iterator<Item = &ToolId> {
         let exact_id = self.names.stored_id(id).into_iter();
-        exact_id.chain(self.variants.get(id).into_iter().flatten())
+        exact_id.chain(self.ids_by_identity.get(id).into_iter().flatten())
     }
 
     /// Returns the names that tools have, or would get if they were added in this order.
@@ -284,7 +285,7 @@ impl ToolSet {
     fn insert_or_replace(&mut self, name: ToolName, tool: Arc<dyn Tool>) -> AddOutcome {
         let id = tool.definition().id.clone();
         for identity in tool_identities(&tool).into_iter().filter(|identity| *identity != id) {
-            self.variants.entry(identity).or_default().insert(id.clone());
+            self.ids_by_identity.entry(identity).or_default().insert(id.clone());
         }
         for guard in guards_of(&tool) {
             store_once(&mut self.decorators_by_id, &id, &guard);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::endpoint::ServerEndpoint;
 use super::mcp_config::McpConfig;
 use super::server_config::ServerConfig;
-use crate::value::Setting;
+use crate::value::SettingValue;
 use toolwit_core::text::parse_json;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -69,10 +69,11 @@ impl ClientServer {
                 "the transport `sse` is not supported; set the URL of its Streamable HTTP transport",
             ));
         }
-        let to_settings = |values: BTreeMap<String, String>| -> Vec<(String, Setting)> {
+        // The values may refer to environment variables, such as `Bearer ${TOKEN}`.
+        let to_setting_values = |values: BTreeMap<String, String>| -> Vec<(String, SettingValue)> {
             let pairs = values.into_iter();
             pairs
-                .map(|(name, value)| (name, Setting::from_template(&value)))
+                .map(|(name, value)| (name, SettingValue::from_template(&value)))
                 .collect()
         };
         let mut config = match (&self.command, &self.url) {
@@ -85,12 +86,12 @@ impl ClientServer {
                 process.arguments = self
                     .args
                     .iter()
-                    .map(|argument| Setting::from_template(argument))
+                    .map(|argument| SettingValue::from_template(argument))
                     .collect();
-                process.variables = to_settings(self.env);
+                process.variables = to_setting_values(self.env);
                 process.directory = self.cwd.map(Into::into);
             }
-            ServerEndpoint::Http(http) => http.headers = to_settings(self.headers),
+            ServerEndpoint::Http(http) => http.headers = to_setting_values(self.headers),
         }
         Ok(config)
     }

@@ -6,7 +6,7 @@ use url::Url;
 
 use super::oauth_client::OauthClient;
 use super::oauth_login::OauthLogin;
-use crate::value::Setting;
+use crate::value::SettingValue;
 
 /// The endpoint of a server: a child process or a URL.
 #[derive(Clone, Debug)]
@@ -25,9 +25,9 @@ pub struct ProcessEndpoint {
     /// Program: a path, or a name that is looked up in the absolute directories of the `PATH` of the child process.
     pub program: String,
     /// Arguments.
-    pub arguments: Vec<Setting>,
+    pub arguments: Vec<SettingValue>,
     /// Environment variables. The process has only these variables and the inherited ones.
-    pub variables: Vec<(String, Setting)>,
+    pub variables: Vec<(String, SettingValue)>,
     /// Names of environment variables that the process inherits, if the [`ValueSource`](crate::ValueSource) of the host
     /// has them.
     pub inherited: Vec<String>,
@@ -42,9 +42,9 @@ pub struct HttpEndpoint {
     /// The URL of the server.
     pub url: Url,
     /// Headers of every request.
-    pub headers: Vec<(String, Setting)>,
+    pub headers: Vec<(String, SettingValue)>,
     /// The bearer token of every request. Callers with different tokens have different connections.
-    pub bearer: Option<Setting>,
+    pub bearer: Option<SettingValue>,
     /// The client that obtains the tokens, if there is no `bearer`.
     pub oauth: Option<Box<OauthClient>>,
     /// The login of a user. Its tokens are used if there is no `bearer`, no `oauth` and no header `authorization`.

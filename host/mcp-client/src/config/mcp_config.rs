@@ -13,7 +13,7 @@ use super::meta_rule::MetaRule;
 use super::oauth_table::{OauthConfig, OauthTable};
 use super::server_config::{ChangedTools, RevisionChoice, ServerConfig};
 use super::tool_filter::ToolFilter;
-use crate::value::Setting;
+use crate::value::SettingValue;
 use toolwit_core::limits::Span;
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -56,15 +56,15 @@ struct ServersFile {
 struct ServerTable {
     command: Option<String>,
     #[serde(default)]
-    args: Vec<Setting>,
+    args: Vec<SettingValue>,
     #[serde(default)]
-    env: BTreeMap<String, Setting>,
+    env: BTreeMap<String, SettingValue>,
     inherit: Option<Vec<String>>,
     directory: Option<PathBuf>,
     url: Option<String>,
     #[serde(default)]
-    headers: BTreeMap<String, Setting>,
-    bearer: Option<Setting>,
+    headers: BTreeMap<String, SettingValue>,
+    bearer: Option<SettingValue>,
     oauth: Option<OauthTable>,
     description: Option<String>,
     #[serde(default)]
@@ -284,7 +284,7 @@ mod tests {
         let ServerEndpoint::Process(process) = &server.endpoint else {
             panic!("the endpoint must be a process");
         };
-        assert_eq!(process.variables, [("K".to_owned(), Setting::secret("s"))]);
+        assert_eq!(process.variables, [("K".to_owned(), SettingValue::secret("s"))]);
         assert!(process.inherited.is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use crate::value::{Setting, check_address};
+use crate::value::{SettingValue, check_address};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// A client of OAuth 2.1 that obtains the access tokens for a server: with a refresh token, or with its own
@@ -12,10 +12,10 @@ use toolwit_core::{Error, ErrorKind, Phase};
 /// has protected resource metadata, the metadata must name the issuer, and cannot replace it.
 ///
 /// ```
-/// use toolwit_mcp_client::{OauthClient, ServerConfig, Setting};
+/// use toolwit_mcp_client::{OauthClient, ServerConfig, SettingValue};
 ///
 /// let oauth = OauthClient::new("https://login.example.com", "toolwit")?
-///     .with_client_secret(Setting::secret("docs-client"))
+///     .with_client_secret(SettingValue::secret("docs-client"))
 ///     .with_scopes(["docs.read"])
 ///     .with_step_up_scopes(["docs.write"]);
 /// let docs = ServerConfig::http("docs", "https://docs.example.com/mcp")?.with_oauth(oauth);
@@ -30,9 +30,9 @@ pub struct OauthClient {
     /// The id of the client at the issuer.
     pub client_id: String,
     /// The secret of the client. A client without a secret needs a refresh token.
-    pub client_secret: Option<Setting>,
+    pub client_secret: Option<SettingValue>,
     /// The refresh token. Without a refresh token, the client obtains tokens for itself (`client_credentials`).
-    pub refresh_token: Option<Setting>,
+    pub refresh_token: Option<SettingValue>,
     /// The scopes of the first token; by default those that the issuer chooses.
     pub scopes: Vec<String>,
     /// Further scopes, which are requested only if the server requires them.
@@ -70,7 +70,7 @@ impl OauthClient {
 
     /// Sets the secret of the client.
     #[must_use]
-    pub fn with_client_secret(mut self, secret: impl Into<Setting>) -> Self {
+    pub fn with_client_secret(mut self, secret: impl Into<SettingValue>) -> Self {
         self.client_secret = Some(secret.into());
         self
     }
@@ -78,7 +78,7 @@ impl OauthClient {
     /// Sets the refresh token. If the issuer replaces the token, the new token is stored with
     /// [`ValueSource::replace_secret`](crate::ValueSource::replace_secret). Calls fail if the new token cannot be stored.
     #[must_use]
-    pub fn with_refresh_token(mut self, token: impl Into<Setting>) -> Self {
+    pub fn with_refresh_token(mut self, token: impl Into<SettingValue>) -> Self {
         self.refresh_token = Some(token.into());
         self
     }
@@ -98,7 +98,7 @@ impl OauthClient {
     }
 
     /// Returns the settings of the client's secrets, with their names.
-    pub(super) fn secret_settings(&self) -> impl Iterator<Item = (&str, &Setting)> {
+    pub(super) fn secret_settings(&self) -> impl Iterator<Item = (&str, &SettingValue)> {
         let secret = self.client_secret.iter().map(|setting| ("client_secret", setting));
         let token = self.refresh_token.iter().map(|setting| ("refresh_token", setting));
         secret.chain(token)

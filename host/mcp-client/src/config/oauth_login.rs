@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use crate::value::{Setting, check_address};
+use crate::value::{SettingValue, check_address};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The settings for the login of a user to a server over HTTP, in a browser. All settings are optional: by default, the
@@ -27,7 +27,7 @@ pub struct OauthLogin {
     /// The id of a client that is registered at the issuer.
     pub client_id: Option<String>,
     /// The secret of that client.
-    pub client_secret: Option<Setting>,
+    pub client_secret: Option<SettingValue>,
     /// The address of a client id metadata document. Issuers that support such documents use this address as the id of the
     /// client.
     pub client_metadata_url: Option<Url>,
@@ -54,7 +54,7 @@ impl OauthLogin {
 
     /// Sets the secret of the registered client.
     #[must_use]
-    pub fn with_client_secret(mut self, secret: impl Into<Setting>) -> Self {
+    pub fn with_client_secret(mut self, secret: impl Into<SettingValue>) -> Self {
         self.client_secret = Some(secret.into());
         self
     }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::oauth_client::OauthClient;
 use super::oauth_login::OauthLogin;
-use crate::value::Setting;
+use crate::value::SettingValue;
 
 /// The table `oauth` of a server.
 #[derive(Default, Deserialize)]
@@ -14,9 +14,9 @@ pub(super) struct OauthTable {
     login: bool,
     issuer: Option<String>,
     client_id: Option<String>,
-    client_secret: Option<Setting>,
+    client_secret: Option<SettingValue>,
     client_metadata_url: Option<String>,
-    refresh_token: Option<Setting>,
+    refresh_token: Option<SettingValue>,
     #[serde(default)]
     scopes: Vec<String>,
     #[serde(default)]

@@ -10,7 +10,7 @@ use super::endpoint::{HttpEndpoint, ProcessEndpoint, ServerEndpoint};
 use super::oauth_client::OauthClient;
 use super::oauth_login::OauthLogin;
 use super::tool_filter::ToolFilter;
-use crate::value::{Setting, check_address};
+use crate::value::{SettingValue, check_address};
 use toolwit_core::limits::{MCP_CALL_WALL_MAX, MCP_STARTUP_WALL_MAX};
 use toolwit_core::{Error, ErrorKind, MetaFilter, Phase};
 
@@ -41,12 +41,12 @@ const INHERITED_VARIABLES: [&str; 12] = [
 /// A process inherits only the few environment variables that programs need to start, such as `PATH` and `HOME`.
 ///
 /// ```
-/// use toolwit_mcp_client::{ServerConfig, Setting};
+/// use toolwit_mcp_client::{ServerConfig, SettingValue};
 ///
 /// let github = ServerConfig::process("github", "npx")?
 ///     .with_arguments(["-y", "@modelcontextprotocol/server-github"])
-///     .with_variable("GITHUB_TOKEN", Setting::secret("github-token"));
-/// let docs = ServerConfig::http("docs", "https://docs.example.com/mcp")?.with_bearer(Setting::context("docs_token"));
+///     .with_variable("GITHUB_TOKEN", SettingValue::secret("github-token"));
+/// let docs = ServerConfig::http("docs", "https://docs.example.com/mcp")?.with_bearer(SettingValue::context("docs_token"));
 /// # let _ = (github, docs);
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
@@ -67,7 +67,7 @@ pub struct ServerConfig {
     pub has_resource_tools: bool,
     /// Whether the server's prompts can be listed and read with tools.
     pub has_prompt_tools: bool,
-    /// The values of the caller's context that the server receives as `_meta`. Keys that a [`Setting`] of the server
+    /// The values of the caller's context that the server receives as `_meta`. Keys that a [`SettingValue`] of the server
     /// uses are never sent.
     pub meta: MetaFilter,
     /// Directories that the server receives as roots, if it requests them. Relative paths are left out.
@@ -173,7 +173,7 @@ impl ServerConfig {
 
     /// Sets the arguments of the process. Ignored for a server over HTTP.
     #[must_use]
-    pub fn with_arguments<A: Into<Setting>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+    pub fn with_arguments<A: Into<SettingValue>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         if let ServerEndpoint::Process(process) = &mut self.endpoint {
             process.arguments = arguments.into_iter().map(Into::into).collect();
         }
@@ -182,7 +182,7 @@ impl ServerConfig {
 
     /// Adds an environment variable of the process. Ignored for a server over HTTP.
     #[must_use]
-    pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<Setting>) -> Self {
+    pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<SettingValue>) -> Self {
         if let ServerEndpoint::Process(process) = &mut self.endpoint {
             process.variables.push((name.into(), value.into()));
         }
@@ -200,7 +200,7 @@ impl ServerConfig {
 
     /// Adds a header to every request. Ignored for a process.
     #[must_use]
-    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<Setting>) -> Self {
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<SettingValue>) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
             http.headers.push((name.into(), value.into()));
         }
@@ -209,7 +209,7 @@ impl ServerConfig {
 
     /// Sets the bearer token of every request. Ignored for a process.
     #[must_use]
-    pub fn with_bearer(mut self, token: impl Into<Setting>) -> Self {
+    pub fn with_bearer(mut self, token: impl Into<SettingValue>) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
             http.bearer = Some(token.into());
         }
@@ -320,7 +320,7 @@ impl ServerConfig {
     }
 
     /// Returns the settings of the endpoint, with their names. Arguments of a process have an empty name.
-    pub(crate) fn settings(&self) -> Vec<(&str, &Setting)> {
+    pub(crate) fn settings(&self) -> Vec<(&str, &SettingValue)> {
         match &self.endpoint {
             ServerEndpoint::Process(process) => {
                 let arguments = process.arguments.iter().map(|setting| ("", setting));

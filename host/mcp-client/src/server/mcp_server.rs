@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use serde::Serialize;
 
-use super::caller_tools::CallerTable;
+use super::tools_by_caller::CallerTable;
 use crate::config::ServerConfig;
 use crate::session::{ClientOptions, Listing, ServerSession, SessionPool};
 use crate::tool::{McpTool, prompt_tools, resource_tools};
@@ -32,7 +32,7 @@ const SURPLUS_REASON: &str = "the server listed too many other tools before it";
 /// let config = ServerConfig::process("everything", "mcp-server-everything")?;
 /// let server = McpServer::new(config, ClientOptions::default());
 /// let tools = SourceTools::load(&server, &ToolContext::new()).await?;
-/// let echo = tools.required_tool_by_name("echo")?;
+/// let echo = tools.required_tool_by_name_or_id("echo")?;
 /// # let _ = echo;
 /// # Ok(())
 /// # }

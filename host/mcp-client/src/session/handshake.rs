@@ -24,7 +24,7 @@ use crate::transport::{
     ChildTransport, ClientIdentity, ClientTokens, Diagnostics, HttpSender, LoginSettings, LoginTokens,
     OauthCredentials, ProcessCommand, TokenFailure, TokenSource,
 };
-use crate::value::{Redaction, Setting};
+use crate::value::{Redaction, SettingValue};
 use toolwit_core::limits::{MCP_PROGRESS_WALL_MAX, Span};
 use toolwit_core::{Error, ToolContext};
 
@@ -201,7 +201,7 @@ impl Connector<'_> {
     /// Returns the source of tokens, or `None` for a server whose token is configured. The first attempt creates the source
     /// and requests the first token.
     async fn token_source(&mut self, http: &HttpEndpoint) -> Result<Option<TokenSource>, Error> {
-        let has_header = |(name, _): &(String, Setting)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
+        let has_header = |(name, _): &(String, SettingValue)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str());
         if http.bearer.is_some() || http.oauth.is_none() && http.headers.iter().any(has_header) {
             return Ok(None);
         }
@@ -235,7 +235,7 @@ impl Connector<'_> {
     }
 
     fn client_tokens(&mut self, server: &Url, client: &OauthClient) -> Result<ClientTokens, Error> {
-        let mut resolve_optional = |name, setting: &Option<Setting>| {
+        let mut resolve_optional = |name, setting: &Option<SettingValue>| {
             let setting = setting.as_ref();
             setting.map(|setting| self.resolve(name, setting)).transpose()
         };
@@ -249,7 +249,7 @@ impl Connector<'_> {
             scopes: client.scopes.clone(),
             step_up_scopes: client.step_up_scopes.clone(),
         };
-        let secret_name = client.refresh_token.as_ref().and_then(Setting::secret_name);
+        let secret_name = client.refresh_token.as_ref().and_then(SettingValue::secret_name);
         let secret_name = secret_name.map(str::to_owned);
         let values = self.options.values.clone();
         let on_rotation = move |token: &str| {
@@ -269,7 +269,7 @@ impl Connector<'_> {
 
     /// Returns the value of a setting, and adds it to the redaction if it is secret. `name` is the name of the
     /// variable, header or setting; it is empty for an argument.
-    fn resolve(&mut self, name: &str, setting: &Setting) -> Result<Zeroizing<String>, Error> {
+    fn resolve(&mut self, name: &str, setting: &SettingValue) -> Result<Zeroizing<String>, Error> {
         let value = setting.resolve(&*self.options.values, self.context).map_err(|error| {
             let why = if name.is_empty() {
                 error.message.clone()

@@ -201,7 +201,7 @@ impl Tool for HandleMethod {
         &self.definition
     }
 
-    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
+    fn inner_tool(&self) -> Option<&Arc<dyn Tool>> {
         Some(&self.tool)
     }
 

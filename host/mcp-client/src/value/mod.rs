@@ -2,10 +2,10 @@
 
 mod address;
 mod redaction;
-mod setting;
+mod setting_value;
 mod source;
 
 pub(crate) use address::check_address;
 pub(crate) use redaction::Redaction;
-pub use setting::Setting;
+pub use setting_value::SettingValue;
 pub use source::{NoValues, ValueSource};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolwit_agent::ToolSource;
 use toolwit_core::{ErrorKind, ToolContext};
-use toolwit_mcp_client::{ClientOptions, McpServer, RevisionChoice, ServerConfig, Setting};
+use toolwit_mcp_client::{ClientOptions, McpServer, RevisionChoice, ServerConfig, SettingValue};
 
 use crate::http_server::{HttpServer, Reply, Request, echoed, handshake, stateless};
 use crate::{call, call_with, works};
@@ -92,7 +92,7 @@ async fn the_first_use_has_the_token_of_the_caller_and_callers_do_not_share_conn
     let http = HttpServer::start(handshake).await;
     let server = client(
         config(&http)
-            .with_bearer(Setting::context("token"))
+            .with_bearer(SettingValue::context("token"))
             .with_header("x-team", "blue"),
     );
     assert!(http.received().is_empty());

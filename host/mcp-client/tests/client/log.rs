@@ -8,7 +8,7 @@ use serde_json::json;
 use toolwit_agent::ToolSource;
 use toolwit_core::{Error, ToolContext};
 use toolwit_mcp_client::{
-    ClientOptions, McpServer, RevisionChoice, ServerAnswer, ServerQuestion, ServerRequests, Setting, ValueSource,
+    ClientOptions, McpServer, RevisionChoice, ServerAnswer, ServerQuestion, ServerRequests, SettingValue, ValueSource,
 };
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -95,7 +95,7 @@ impl ServerRequests for Person {
 async fn a_secret_in_a_log_message_a_question_or_a_description_is_redacted() {
     let (log, person) = (Log::default(), Person::default());
     let _guard = tracing::subscriber::set_default(log.clone());
-    let config = config("reveals-secret").with_variable("API_KEY", Setting::secret("key"));
+    let config = config("reveals-secret").with_variable("API_KEY", SettingValue::secret("key"));
     let options = ClientOptions::default()
         .with_values(Values)
         .with_requests(person.clone());

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use toolwit_agent::ToolSource;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
-use toolwit_mcp_client::{ClientOptions, McpServer, OauthClient, ServerConfig, Setting, ValueSource};
+use toolwit_mcp_client::{ClientOptions, McpServer, OauthClient, ServerConfig, SettingValue, ValueSource};
 use zeroize::Zeroizing;
 
 use crate::http_server::{HttpServer, Reply, Request, handshake};
@@ -188,7 +188,7 @@ impl ValueSource for Values {
 }
 
 /// Configures a server with a refresh token.
-fn server_of_user(http: &HttpServer, issuer: &HttpServer, token: Setting, values: &Values) -> McpServer {
+fn server_of_user(http: &HttpServer, issuer: &HttpServer, token: SettingValue, values: &Values) -> McpServer {
     let client = OauthClient::new(&origin(issuer), "toolwit").unwrap();
     let config = ServerConfig::http("test", &http.url).unwrap();
     McpServer::new(
@@ -202,7 +202,8 @@ async fn a_replaced_refresh_token_is_stored_and_used() {
     let issuer = issuer_server().await;
     let http = protected(origin(&issuer), &["access-token-2"], "Bearer").await;
     let values = Values::default();
-    works(&server_of_user(&http, &issuer, Setting::secret("refresh"), &values)).await;
+    let server = server_of_user(&http, &issuer, SettingValue::secret("refresh"), &values);
+    works(&server).await;
     let requests = token_requests(&issuer);
     assert!(
         requests[0]
@@ -217,10 +218,10 @@ async fn a_replaced_refresh_token_is_stored_and_used() {
 #[tokio::test]
 async fn a_replaced_refresh_token_that_cannot_be_stored_is_an_error() {
     let literal = (
-        Setting::from("the-first-refresh-token"),
+        SettingValue::from("the-first-refresh-token"),
         "`refresh_token` is not a secret",
     );
-    let secret = (Setting::secret("refresh"), "the secret store is locked");
+    let secret = (SettingValue::secret("refresh"), "the secret store is locked");
     for (token, reason) in [literal, secret] {
         let issuer = issuer_server().await;
         let http = protected(origin(&issuer), &["access-token-1"], "Bearer").await;
@@ -248,7 +249,7 @@ async fn a_replaced_refresh_token_that_cannot_be_stored_fails_a_later_call() {
     })
     .await;
     let values = Values::default();
-    let server = server_of_user(&http, &issuer, Setting::secret("refresh"), &values);
+    let server = server_of_user(&http, &issuer, SettingValue::secret("refresh"), &values);
     works(&server).await;
 
     accepted.store(2, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use toolwit_agent::{SourceTools, ToolSource};
 use toolwit_core::{Error, ErrorKind, MetaFilter, ToolContext};
 use toolwit_mcp_client::{
-    ClientOptions, McpServer, RevisionChoice, ServerConfig, ServerEndpoint, Setting, ToolFilter, ValueSource,
+    ClientOptions, McpServer, RevisionChoice, ServerConfig, ServerEndpoint, SettingValue, ToolFilter, ValueSource,
 };
 use zeroize::Zeroizing;
 
@@ -36,8 +36,8 @@ fn options() -> ClientOptions {
 async fn tools_of_a_server_are_called_by_name() {
     let server = server("plain");
     let tools = SourceTools::load(&server, &ToolContext::new()).await.unwrap();
-    assert!(tools.tool_by_name("echo").is_some() && tools.tool_by_name("none").is_none());
-    let missing = tools.required_tool_by_name("none").err().unwrap();
+    assert!(tools.tool_by_name_or_id("echo").is_some() && tools.tool_by_name_or_id("none").is_none());
+    let missing = tools.required_tool_by_name_or_id("none").err().unwrap();
     assert!(
         missing.suggestion.as_deref().unwrap_or_default().contains("`echo`"),
         "{missing:?}"
@@ -92,14 +92,14 @@ async fn nothing_is_started_before_the_first_use() {
 #[tokio::test]
 async fn a_process_has_only_the_variables_that_are_named() {
     let config = config("plain")
-        .with_variable("API_KEY", Setting::secret("key"))
+        .with_variable("API_KEY", SettingValue::secret("key"))
         .with_variable("MODE", "test");
     let server = McpServer::new(config, options());
     let variables = call(&server, "environment", json!({})).await.unwrap().value.unwrap();
     let names: Vec<_> = variables.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(names, ["API_KEY", "MODE", "PATH"]);
     assert_eq!(variables["API_KEY"], "[redacted]", "it does not come back");
-    let without = crate::config("plain").with_variable("API_KEY", Setting::secret("other"));
+    let without = crate::config("plain").with_variable("API_KEY", SettingValue::secret("other"));
     let error = McpServer::new(without, options())
         .tools(&ToolContext::new())
         .await
@@ -111,7 +111,7 @@ async fn a_process_has_only_the_variables_that_are_named() {
 // attack: G9
 #[tokio::test]
 async fn a_secret_that_a_server_returns_is_redacted() {
-    let config = config("echoes-secret").with_variable("API_KEY", Setting::secret("key"));
+    let config = config("echoes-secret").with_variable("API_KEY", SettingValue::secret("key"));
     let server = McpServer::new(config, options());
     let result = call(&server, "echo", json!({"text": ""})).await.unwrap();
     assert_eq!(
@@ -130,7 +130,7 @@ async fn context_values_reach_a_server_only_if_they_are_allowed() {
     let received = async |meta: MetaFilter| {
         let config = config("plain")
             .with_meta(meta)
-            .with_variable("KEY", Setting::context("token"));
+            .with_variable("KEY", SettingValue::context("token"));
         let server = McpServer::new(config, ClientOptions::default());
         let result = call_with(&server, "meta", json!({}), &context).await.unwrap();
         result.value.unwrap()["meta"].as_object().cloned().unwrap_or_default()

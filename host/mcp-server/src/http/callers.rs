@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
+use super::oauth_callers::{LimitedRule, OauthCallers};
 use super::options::HttpOptions;
 use super::rate_limit::RateLimit;
-use super::signed_callers::{LimitedRule, SignedCallers};
 use crate::pending::PendingRequests;
 use crate::principal::Principal;
 use crate::token::TokenVerifier;
@@ -48,7 +48,7 @@ pub(super) struct Callers {
     /// The callers with configured tokens, by the digests of the tokens.
     tokens: Vec<(blake3::Hash, Caller)>,
     /// The callers with access tokens of an authorization server. `None` if the server has no token rules.
-    signed_callers: Option<SignedCallers>,
+    oauth_callers: Option<OauthCallers>,
     /// The caller of requests without a token, if the server has no tokens.
     anonymous: Option<Caller>,
     /// The number of tokens and rules, at least 1.
@@ -84,8 +84,7 @@ impl Callers {
         let has_tokens = !options.tokens.is_empty() || !rules.is_empty();
         Self {
             tokens: tokens.collect(),
-            signed_callers: verifier
-                .map(|verifier| SignedCallers::new(verifier, options.required_scopes.clone(), rules)),
+            oauth_callers: verifier.map(|verifier| OauthCallers::new(verifier, options.required_scopes.clone(), rules)),
             anonymous: (!has_tokens).then(|| caller(local_principal, None)),
             group_count,
         }
@@ -111,9 +110,9 @@ impl Callers {
             None,
             |matched, (token_digest, caller)| if *token_digest == digest { Some(caller) } else { matched },
         );
-        match (token_caller, &self.signed_callers) {
+        match (token_caller, &self.oauth_callers) {
             (Some(caller), _) => Ok(caller.clone()),
-            (None, Some(signed_callers)) => signed_callers.caller(token).await,
+            (None, Some(oauth_callers)) => oauth_callers.caller(token).await,
             (None, None) => Err(Refusal::InvalidToken("it is unknown")),
         }
     }

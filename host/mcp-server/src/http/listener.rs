@@ -15,8 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::auth_challenges::AuthChallenges;
 use super::callers::Callers;
-use super::challenger::Challenger;
 use super::connections::{Connections, OpenConnection};
 use super::http_sessions::HttpSessions;
 use super::options::HttpOptions;
@@ -129,7 +129,7 @@ impl HttpListener {
         Router {
             origin_rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
             callers,
-            challenger: Challenger::new(options.protected_resource.as_ref(), options.required_scopes.clone()),
+            auth_challenges: AuthChallenges::new(options.protected_resource.as_ref(), options.required_scopes.clone()),
             sessions: HttpSessions::new(sessions, options.sessions_max),
             protected_resource: options.protected_resource.clone(),
             metrics: server.metrics().clone(),

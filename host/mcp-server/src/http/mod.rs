@@ -1,18 +1,18 @@
 //! Serves many clients over HTTP.
 
 mod access_token;
+mod auth_challenges;
 mod body;
 mod callers;
-mod challenger;
 mod connections;
 mod http_sessions;
 mod listener;
+mod oauth_callers;
 mod options;
 mod origin;
 mod rate_limit;
 mod response;
 mod router;
-mod signed_callers;
 mod token_rule;
 
 pub use access_token::AccessToken;

@@ -13,9 +13,9 @@ use rmcp::transport::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde::Deserialize;
 
+use super::auth_challenges::AuthChallenges;
 use super::body::{self, BodyError};
 use super::callers::{Caller, Callers};
-use super::challenger::Challenger;
 use super::connections::OpenConnection;
 use super::http_sessions::HttpSessions;
 use super::options::ProtectedResource;
@@ -47,7 +47,7 @@ const SESSION_ID_HEADER: &str = "mcp-session-id";
 pub(super) struct Router {
     pub(super) origin_rules: OriginRules,
     pub(super) callers: Callers,
-    pub(super) challenger: Challenger,
+    pub(super) auth_challenges: AuthChallenges,
     pub(super) sessions: HttpSessions,
     pub(super) protected_resource: Option<ProtectedResource>,
     pub(super) metrics: Arc<Metrics>,
@@ -181,7 +181,7 @@ impl Router {
         connection: &OpenConnection,
     ) -> Result<Caller, Rejection> {
         let caller = self.callers.caller(request.headers()).await;
-        let caller = caller.map_err(|refusal| self.challenger.rejection(&refusal))?;
+        let caller = caller.map_err(|refusal| self.auth_challenges.rejection(&refusal))?;
         connection.admit();
         Ok(caller)
     }

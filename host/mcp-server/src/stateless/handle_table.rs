@@ -91,8 +91,8 @@ impl HandleTable {
     }
 
     /// Returns the handles of entities of a session, in the order of the entities. An entity without a handle gets a new
-    /// handle. The item is `None` if a new handle is needed, and the session has too many handles or the random number
-    /// generator of the system fails.
+    /// handle. If a new handle cannot be issued, the item of the entity is `None`: the session has too many handles, or the
+    /// random number generator of the system fails.
     pub(super) fn issue(
         &self,
         session: &Arc<LiveSession>,
@@ -157,7 +157,8 @@ impl HandleRecords {
         found.map(|(number, _)| *number)
     }
 
-    /// Returns the number of a session, and records a use of the session. Adds the session if it has no handles.
+    /// Returns the number of a session. If the table contains the session, records a use of the session. Otherwise, adds the
+    /// session to the table.
     fn number_or_add(&mut self, session: &Arc<LiveSession>, principal: &str) -> u64 {
         if let Some(number) = self.number(session) {
             session.record_use();

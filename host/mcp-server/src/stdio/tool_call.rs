@@ -26,8 +26,9 @@ enum BorrowedId<'l> {
     Text(&'l str),
 }
 
-/// Parses a line with a `tools/call` request whose parameters are `name`, `arguments` and `_meta`. Returns `None` for
-/// every other line, whether it is valid or not. The protocol library must then parse the line.
+/// Parses a line with a `tools/call` request that has no other parameters than `name`, `arguments` and `_meta`. Returns
+/// `None` for every other line, whether it is valid or not. Also returns `None` for such a request if the line does not
+/// start with `{`, or if the method or the id has a JSON escape. The protocol library must then parse the line.
 ///
 /// The protocol library would return the same message for the call. It takes several times as long, because it tries
 /// one message type after the other and copies the arguments.

@@ -29,10 +29,11 @@ impl TraceMeta<'_> {
     }
 }
 
-/// Returns the context of a call: the values of the principal, and the trace context of the request.
-pub(crate) fn call_context(principal: &ToolContext, meta: &TraceMeta<'_>) -> ToolContext {
-    meta.values()
-        .fold(principal.clone(), |context, (key, value)| context.with(key, value))
+/// Returns the context of a call: the values of the principal's context, and the trace context of the request.
+pub(crate) fn call_context(principal_context: &ToolContext, meta: &TraceMeta<'_>) -> ToolContext {
+    meta.values().fold(principal_context.clone(), |context, (key, value)| {
+        context.with(key, value)
+    })
 }
 
 /// Returns whether a value has the form `<version>-<32 hex digits>-<16 hex digits>-<2 hex digits>`, with ids that are

@@ -39,7 +39,7 @@ impl Dialect for Messages {
         ("v1/messages".to_owned(), None)
     }
 
-    fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value {
+    fn body(&self, model: &str, request: ChatRequest<'_>, block_issuer: &str, mode: ResponseMode) -> Value {
         let options = request.options;
         let mut body = Map::new();
         let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
@@ -65,7 +65,7 @@ impl Dialect for Messages {
             mark_cached(last_block);
             set("system", json!(system));
         }
-        let mut messages = messages(request.messages, issuer);
+        let mut messages = messages(request.messages, block_issuer);
         let last_block = messages
             .last_mut()
             .and_then(|message| message["content"].as_array_mut()?.last_mut());

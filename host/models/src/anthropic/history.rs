@@ -25,7 +25,7 @@ pub(super) fn mark_cached(block: &mut Value) {
 
 /// Returns the messages without system prompts. Consecutive messages of one role are joined: the API requires that one
 /// message contains the results of all calls of a response, and the text of the user that follows the results.
-pub(super) fn messages(messages: &[Message], issuer: &str) -> Vec<Value> {
+pub(super) fn messages(messages: &[Message], block_issuer: &str) -> Vec<Value> {
     let mut wire_messages: Vec<Value> = Vec::new();
     for message in messages {
         let (role, blocks) = match &message.role {
@@ -36,7 +36,7 @@ pub(super) fn messages(messages: &[Message], issuer: &str) -> Vec<Value> {
                 tool_calls,
                 blocks,
             } => {
-                let parts = message_parts(content, tool_calls, blocks, issuer);
+                let parts = message_parts(content, tool_calls, blocks, block_issuer);
                 ("assistant", parts.into_iter().filter_map(part_block).collect())
             }
             Role::Tool {

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Messages;
 use crate::client::Dialect;
-use crate::client::testing::{ISSUER, assert_cuts_do_not_matter, read, stream};
+use crate::client::testing::{BLOCK_ISSUER, assert_cuts_do_not_matter, read, stream};
 use crate::http::{AttemptFailure, ResponseMode};
 use toolwit_agent::model::{
     ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, TokenUsage, ToolChoice,
@@ -95,7 +95,7 @@ fn assert_complete(response: &ChatResponse) {
         .collect();
     let thinking = json!({"type": "thinking", "thinking": "Let me see.", "signature": "c2ln"});
     let redacted = json!({"type": "redacted_thinking", "data": "x"});
-    assert_eq!(blocks, [(ISSUER, thinking), (ISSUER, redacted)]);
+    assert_eq!(blocks, [(BLOCK_ISSUER, thinking), (BLOCK_ISSUER, redacted)]);
 }
 
 // attack: F10, accept: 10
@@ -220,7 +220,7 @@ fn an_empty_turn_a_refusal_and_a_call_without_arguments_are_read() {
 fn body(messages: &[Message], tools: &[DeclaredTool], options: &ChatOptions) -> Value {
     let cancel = CancellationToken::new();
     let request = ChatRequest::new(messages, tools, options, &cancel);
-    Messages::default().body("claude", request, ISSUER, ResponseMode::Streaming)
+    Messages::default().body("claude", request, BLOCK_ISSUER, ResponseMode::Streaming)
 }
 
 // accept: 9

@@ -14,8 +14,8 @@ const ITEM_BYTES: usize = 128;
 /// A response that is assembled from its pieces. Methods that add data fail if the response exceeds its maximum size.
 pub struct ResponseAssembly<'r> {
     request: ChatRequest<'r>,
-    /// The issuer of the provider blocks.
-    issuer: &'r str,
+    /// The issuer of the provider blocks: the API and the host that return them, as `API:HOST`.
+    block_issuer: &'r str,
     response: ChatResponse,
     calls: CallAssembly,
     /// The reason why the model stopped. `None` if the reason follows from the content: calls, a refusal, or an answer.
@@ -28,10 +28,10 @@ pub struct ResponseAssembly<'r> {
 }
 
 impl<'r> ResponseAssembly<'r> {
-    pub(crate) fn new(request: ChatRequest<'r>, issuer: &'r str, bytes_max: usize) -> Self {
+    pub(crate) fn new(request: ChatRequest<'r>, block_issuer: &'r str, bytes_max: usize) -> Self {
         Self {
             request,
-            issuer,
+            block_issuer,
             response: ChatResponse::default(),
             calls: CallAssembly::default(),
             finish_reason: None,
@@ -106,7 +106,7 @@ impl<'r> ResponseAssembly<'r> {
     pub(crate) fn push_block_at(&mut self, data: Value, text_bytes: usize, calls: usize) -> Result<(), AttemptFailure> {
         self.reserve(ITEM_BYTES + counted_bytes(&data))?;
         self.response.blocks.push(ProviderBlock {
-            issuer: self.issuer.to_owned(),
+            issuer: self.block_issuer.to_owned(),
             data,
             text_bytes_before: text_bytes,
             calls_before: calls,

@@ -127,9 +127,9 @@ impl Dialect for ChatCompletions {
         ("chat/completions".to_owned(), None)
     }
 
-    fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value {
+    fn body(&self, model: &str, request: ChatRequest<'_>, block_issuer: &str, mode: ResponseMode) -> Value {
         let max_tokens_field = self.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens);
-        let messages = OpenAiHistory::for_provider(request.messages, issuer, self.provider.call_id_form());
+        let messages = OpenAiHistory::for_provider(request.messages, block_issuer, self.provider.call_id_form());
         let answer_format = self.answer_format.unwrap_or_else(|| self.provider.answer_format());
         let response_format = request.options.answer_schema.as_ref().and_then(|schema| {
             let is_strict = self.provider.is_strict();

@@ -103,11 +103,11 @@ impl From<&[Message]> for OpenAiHistory {
 }
 
 impl OpenAiHistory {
-    /// Converts messages for a provider, with the reasoning from those provider blocks that `issuer` issued.
-    pub(super) fn for_provider(messages: &[Message], issuer: &str, id_form: CallIdForm) -> Self {
+    /// Converts messages for a provider, with the reasoning from those provider blocks that `block_issuer` issued.
+    pub(super) fn for_provider(messages: &[Message], block_issuer: &str, id_form: CallIdForm) -> Self {
         let messages = messages
             .iter()
-            .map(|message| WireMessage::new(message, issuer, id_form));
+            .map(|message| WireMessage::new(message, block_issuer, id_form));
         Self(messages.collect())
     }
 
@@ -153,7 +153,7 @@ impl OpenAiHistory {
 }
 
 impl WireMessage {
-    fn new(message: &Message, issuer: &str, id_form: CallIdForm) -> Self {
+    fn new(message: &Message, block_issuer: &str, id_form: CallIdForm) -> Self {
         match &message.role {
             Role::System { content } => Self::System {
                 content: content.clone(),
@@ -169,8 +169,9 @@ impl WireMessage {
                 content: Some(content.clone()).filter(|content| !content.is_empty() || tool_calls.is_empty()),
                 tool_calls: tool_calls.iter().map(|call| WireCall::new(call, id_form)).collect(),
                 // Some models refuse the reasoning of a message without calls.
-                reasoning_content: block_field(blocks, issuer, "reasoning_content").filter(|_| !tool_calls.is_empty()),
-                reasoning_details: block_field(blocks, issuer, "reasoning_details"),
+                reasoning_content: block_field(blocks, block_issuer, "reasoning_content")
+                    .filter(|_| !tool_calls.is_empty()),
+                reasoning_details: block_field(blocks, block_issuer, "reasoning_details"),
             },
             Role::Tool {
                 tool_call_id, content, ..
@@ -183,9 +184,9 @@ impl WireMessage {
     }
 }
 
-/// Returns the value of a field, from the first provider block of `issuer` that contains the field.
-fn block_field(blocks: &[ProviderBlock], issuer: &str, field: &str) -> Option<Value> {
-    let mut blocks_of_issuer = blocks.iter().filter(|block| block.issuer == issuer);
+/// Returns the value of a field, from the first provider block of `block_issuer` that contains the field.
+fn block_field(blocks: &[ProviderBlock], block_issuer: &str, field: &str) -> Option<Value> {
+    let mut blocks_of_issuer = blocks.iter().filter(|block| block.issuer == block_issuer);
     blocks_of_issuer.find_map(|block| block.data.get(field).cloned())
 }
 

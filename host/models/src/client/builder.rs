@@ -197,10 +197,10 @@ impl<D: Dialect> ClientBuilder<D> {
         if default_address.host() == host && !has_key {
             return Err(self.missing_key_error(&host));
         }
-        let issuer = format!("{}:{host}", profile.name);
+        let block_issuer = format!("{}:{host}", profile.name);
         let dialect = self.dialect.with_defaults_for(&host, &self.model);
         let endpoint = Endpoint::new(address, self.authentication, profile.headers, self.mode, self.limits)?;
-        Ok(ModelClient::new(self.model, issuer, endpoint, dialect))
+        Ok(ModelClient::new(self.model, block_issuer, endpoint, dialect))
     }
 
     fn address(&self) -> Result<EndpointAddress, ModelError> {

@@ -60,8 +60,9 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// Returns the path of the endpoint below the base URL, and the query parameter that the endpoint needs, if any.
     fn path(model: &str, mode: ResponseMode) -> (String, Option<(&'static str, &'static str)>);
 
-    /// Returns the body of a request. Of the provider blocks in the history, it contains only those that `issuer` issued.
-    fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value;
+    /// Returns the body of a request. Of the provider blocks in the history, it contains only those that `block_issuer` issued:
+    /// the API and the host of this client, as `API:HOST`.
+    fn body(&self, model: &str, request: ChatRequest<'_>, block_issuer: &str, mode: ResponseMode) -> Value;
 
     /// Returns the maximum number of tokens of a response, including its reasoning, for a request whose options do not set it.
     fn max_tokens(&self, _model: &str, effort: Option<ReasoningEffort>) -> u32 {

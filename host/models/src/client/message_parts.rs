@@ -15,17 +15,17 @@ pub(crate) enum MessagePart<'m> {
     Block(&'m Value),
 }
 
-/// Returns the parts of an assistant message: its text, its calls, and the provider blocks that `issuer` issued. A block is at
+/// Returns the parts of an assistant message: its text, its calls, and the provider blocks that `block_issuer` issued. A block is at
 /// the position at which the provider sent it.
 pub(crate) fn message_parts<'m>(
     content: &'m str,
     calls: &'m [ToolCall],
     blocks: &'m [ProviderBlock],
-    issuer: &str,
+    block_issuer: &str,
 ) -> Vec<MessagePart<'m>> {
     let mut parts = Vec::new();
     let (mut text_start, mut calls_start) = (0, 0);
-    for block in blocks.iter().filter(|block| block.issuer == issuer) {
+    for block in blocks.iter().filter(|block| block.issuer == block_issuer) {
         // The text or the calls may have changed since the response arrived. Then the position of a block can be beyond their
         // end, or within a character.
         let text_end = block.text_bytes_before.min(content.len());
@@ -87,9 +87,9 @@ mod tests {
                 MessagePart::Block(&five),
             ]
         );
-        let for_other_issuer = message_parts("hi", &calls[..1], &blocks, "z");
+        let parts_for_other_issuer = message_parts("hi", &calls[..1], &blocks, "z");
         assert_eq!(
-            for_other_issuer,
+            parts_for_other_issuer,
             [MessagePart::Text("hi"), MessagePart::Call(&calls[0])]
         );
         let block_within_character = [block("x", 1, 3, 0)];

@@ -21,8 +21,9 @@ use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
 #[derive(Clone, Debug)]
 pub struct ModelClient<D> {
     model: String,
-    /// The name of the API and the host, as `API:HOST`. Provider blocks of the history are sent back to their issuer only.
-    issuer: String,
+    /// The issuer of the provider blocks in responses: the API and the host, as `API:HOST`. Provider blocks of the history are
+    /// sent back to their issuer only.
+    block_issuer: String,
     endpoint: Endpoint,
     dialect: D,
 }
@@ -38,10 +39,10 @@ struct FailedAttempt {
 }
 
 impl<D: Dialect> ModelClient<D> {
-    pub(super) fn new(model: String, issuer: String, endpoint: Endpoint, dialect: D) -> Self {
+    pub(super) fn new(model: String, block_issuer: String, endpoint: Endpoint, dialect: D) -> Self {
         Self {
             model,
-            issuer,
+            block_issuer,
             endpoint,
             dialect,
         }
@@ -75,7 +76,7 @@ impl<D: Dialect> ModelClient<D> {
         key: Option<&Secret>,
     ) -> Result<ChatResponse, FailedAttempt> {
         let bytes_max = self.endpoint.limits().response_bytes_max;
-        let mut response = ResponseAssembly::new(request, &self.issuer, bytes_max);
+        let mut response = ResponseAssembly::new(request, &self.block_issuer, bytes_max);
         match self.read_response(body, key, &mut response).await {
             Ok(()) => Ok(self.fit_to_schemas(response.finish(), request)),
             Err(failure) => Err(FailedAttempt {
@@ -134,7 +135,7 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
     }
 
     fn provider(&self) -> Option<&str> {
-        Some(D::PROFILE.telemetry_name(self.issuer.split_once(':')?.1))
+        Some(D::PROFILE.telemetry_name(self.block_issuer.split_once(':')?.1))
     }
 
     fn supports_deferred_tools(&self) -> bool {
@@ -149,7 +150,7 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
         request.options = &options;
         let body = self
             .dialect
-            .body(&self.model, request, &self.issuer, self.endpoint.mode());
+            .body(&self.model, request, &self.block_issuer, self.endpoint.mode());
         let body = body.to_string().into_bytes();
         select! {
             biased;

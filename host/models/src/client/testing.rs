@@ -13,8 +13,8 @@ use crate::http::AttemptFailure;
 use toolwit_agent::model::{ChatDelta, ChatOptions, ChatRequest, ChatResponse};
 use toolwit_core::Message;
 
-/// The issuer of the provider blocks in tests.
-pub(crate) const ISSUER: &str = "test:host";
+/// The issuer of the provider blocks in tests: the API and the host that returned them, as `API:HOST`.
+pub(crate) const BLOCK_ISSUER: &str = "test:host";
 
 /// Reads a body that arrives in these pieces, as the response to a request with these messages.
 pub(crate) fn read_pieces<'p, D: Dialect>(
@@ -29,7 +29,7 @@ pub(crate) fn read_pieces<'p, D: Dialect>(
         }
     };
     let request = ChatRequest::new(messages, &[], &options, &cancel).with_listener(&listener);
-    let mut response = ResponseAssembly::new(request, ISSUER, 1 << 20);
+    let mut response = ResponseAssembly::new(request, BLOCK_ISSUER, 1 << 20);
     let mut body_reader = BodyReader::new(D::default().reader(), 1 << 20);
     let mut reader_state = ReaderState::Open;
     for piece in pieces {

@@ -115,7 +115,7 @@ mod tests {
 
     // attack: F6
     #[test]
-    fn line_ends_comments_names_and_data_of_several_lines_are_decoded() {
+    fn events_with_comments_names_and_several_data_lines_are_decoded_for_each_line_end() {
         for end in ["\n", "\r\n", "\r"] {
             let lines = [
                 "\u{feff}: comment",

@@ -44,7 +44,7 @@ impl Dialect for GenerateContent {
         }
     }
 
-    fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, _mode: ResponseMode) -> Value {
+    fn body(&self, model: &str, request: ChatRequest<'_>, block_issuer: &str, _mode: ResponseMode) -> Value {
         let options = request.options;
         let mut body = Map::new();
         let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
@@ -63,7 +63,7 @@ impl Dialect for GenerateContent {
                 set("toolConfig", json!({"functionCallingConfig": {"mode": mode}}));
             }
         }
-        set("contents", json!(contents(request.messages, issuer, model)));
+        set("contents", json!(contents(request.messages, block_issuer, model)));
         let config = generation_config(model, request);
         if !config.is_empty() {
             set("generationConfig", Value::Object(config));

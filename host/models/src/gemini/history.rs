@@ -36,7 +36,7 @@ pub(super) fn system_instruction(messages: &[Message]) -> Option<Value> {
 
 /// Returns the messages without the system prompts. Consecutive tool results become one message, because the API requires the
 /// results of all calls of a response in one message.
-pub(super) fn contents(messages: &[Message], issuer: &str, model: &str) -> Vec<Value> {
+pub(super) fn contents(messages: &[Message], block_issuer: &str, model: &str) -> Vec<Value> {
     let mut contents: Vec<Value> = Vec::new();
     let mut follows_result = false;
     for message in messages {
@@ -49,7 +49,7 @@ pub(super) fn contents(messages: &[Message], issuer: &str, model: &str) -> Vec<V
                 tool_calls,
                 blocks,
             } => {
-                let mut parts = model_parts(content, tool_calls, blocks, issuer);
+                let mut parts = model_parts(content, tool_calls, blocks, block_issuer);
                 if model.contains(SIGNATURE_MODELS) {
                     sign_first_call(&mut parts);
                 }
@@ -78,11 +78,11 @@ pub(super) fn contents(messages: &[Message], issuer: &str, model: &str) -> Vec<V
 }
 
 /// Returns the parts of a message of the model, with the signatures that the provider issued.
-fn model_parts(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], issuer: &str) -> Vec<Value> {
+fn model_parts(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], block_issuer: &str) -> Vec<Value> {
     let mut parts: Vec<Value> = Vec::new();
     let mut call_signature = None;
     let mut text_signature: Option<(&str, usize)> = None;
-    for part in message_parts(content, calls, blocks, issuer) {
+    for part in message_parts(content, calls, blocks, block_issuer) {
         match part {
             MessagePart::Text(text) => {
                 let (signed, unsigned) = match text_signature.take() {

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::GenerateContent;
 use crate::client::Dialect;
-use crate::client::testing::{ISSUER, assert_cuts_do_not_matter, read, stream};
+use crate::client::testing::{BLOCK_ISSUER, assert_cuts_do_not_matter, read, stream};
 use crate::http::{AttemptFailure, ResponseMode};
 use toolwit_agent::model::{
     ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, TokenUsage, ToolChoice,
@@ -107,16 +107,17 @@ fn errors_content_filters_and_truncated_streams_are_distinguished() {
     ));
 }
 
+/// Returns the body of a request to an API and a host. The provider blocks that they issued have the issuer `block_issuer`.
 fn request_body(
     model: &str,
-    issuer: &str,
+    block_issuer: &str,
     messages: &[Message],
     tools: &[DeclaredTool],
     options: &ChatOptions,
 ) -> Value {
     let cancel = CancellationToken::new();
     let request = ChatRequest::new(messages, tools, options, &cancel);
-    GenerateContent::default().body(model, request, issuer, ResponseMode::Streaming)
+    GenerateContent::default().body(model, request, block_issuer, ResponseMode::Streaming)
 }
 
 // accept: 9
@@ -131,7 +132,7 @@ fn signatures_are_sent_back_with_the_parts_to_which_they_belong() {
         Message::tool(&calls[0], "found", false),
         Message::tool(&calls[1], "no", true),
     ];
-    let sent = request_body("gemini-3-pro", ISSUER, &history, &[], &ChatOptions::default());
+    let sent = request_body("gemini-3-pro", BLOCK_ISSUER, &history, &[], &ChatOptions::default());
     let expected = json!([
         {"role": "user", "parts": [{"text": "hi"}]},
         {"role": "model", "parts": [
@@ -148,23 +149,23 @@ fn signatures_are_sent_back_with_the_parts_to_which_they_belong() {
     ]);
     assert_eq!(sent["contents"], expected);
     assert_eq!(sent["systemInstruction"], json!({"parts": [{"text": "be brief"}]}));
-    let for_other_issuer = request_body(
+    let body_for_other_issuer = request_body(
         "gemini-3-pro",
         "gemini:elsewhere",
         &history,
         &[],
         &ChatOptions::default(),
     );
-    let call = &for_other_issuer["contents"][1]["parts"][1];
+    let call = &body_for_other_issuer["contents"][1]["parts"][1];
     assert_eq!(call["thoughtSignature"], "skip_thought_signature_validator");
-    let for_older_model = request_body(
+    let body_for_older_model = request_body(
         "gemini-2.5-pro",
         "gemini:elsewhere",
         &history,
         &[],
         &ChatOptions::default(),
     );
-    assert!(!for_older_model.to_string().contains("thoughtSignature"));
+    assert!(!body_for_older_model.to_string().contains("thoughtSignature"));
 }
 
 // accept: 10
@@ -180,7 +181,7 @@ fn tools_and_options_are_in_the_format_of_the_api() {
         max_tokens: Some(9),
         ..ChatOptions::default()
     };
-    let sent = request_body("m", ISSUER, &[Message::user("hi")], &[tool], &options);
+    let sent = request_body("m", BLOCK_ISSUER, &[Message::user("hi")], &[tool], &options);
     let schema = json!({"type": "object", "properties": {"a": {"enum": ["x"]}}});
     let declaration = json!({"name": "add", "description": "Adds.", "parametersJsonSchema": schema});
     assert_eq!(sent["tools"], json!([{"functionDeclarations": [declaration]}]));
@@ -200,7 +201,7 @@ fn the_answer_schema_is_sent_in_the_format_of_the_api_and_keeps_its_root_type() 
         definition: Arc::new(ToolDefinition::new(ToolId::native("add"), "add", "Adds.", schema)),
     };
     let config = |model, tools: &[DeclaredTool]| {
-        let sent = request_body(model, ISSUER, &[Message::user("hi")], tools, &options);
+        let sent = request_body(model, BLOCK_ISSUER, &[Message::user("hi")], tools, &options);
         sent.get("generationConfig").cloned()
     };
     let expected = json!({

@@ -43,7 +43,7 @@ impl Dialect for Responses {
         ("responses".to_owned(), None)
     }
 
-    fn body(&self, model: &str, request: ChatRequest<'_>, issuer: &str, mode: ResponseMode) -> Value {
+    fn body(&self, model: &str, request: ChatRequest<'_>, block_issuer: &str, mode: ResponseMode) -> Value {
         let options = request.options;
         let namespaces = Namespaces::of(&request);
         let mut body = Map::new();
@@ -57,7 +57,7 @@ impl Dialect for Responses {
                 ToolChoice::Required => set("tool_choice", json!("required")),
             };
         }
-        set("input", json!(input_items(request.messages, issuer, &namespaces)));
+        set("input", json!(input_items(request.messages, block_issuer, &namespaces)));
         if let Some(tokens) = options.max_tokens {
             set("max_output_tokens", json!(tokens.max(MAX_TOKENS_MIN)));
         }

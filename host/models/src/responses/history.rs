@@ -8,7 +8,7 @@ use toolwit_core::{Message, Role};
 
 /// Returns the messages as items: texts, calls with the namespaces of their tools, results, and the provider blocks of earlier
 /// responses.
-pub(super) fn input_items(messages: &[Message], issuer: &str, namespaces: &Namespaces<'_>) -> Vec<Value> {
+pub(super) fn input_items(messages: &[Message], block_issuer: &str, namespaces: &Namespaces<'_>) -> Vec<Value> {
     let mut items = Vec::with_capacity(messages.len());
     for message in messages {
         match &message.role {
@@ -19,7 +19,7 @@ pub(super) fn input_items(messages: &[Message], issuer: &str, namespaces: &Names
                 tool_calls,
                 blocks,
             } => {
-                let parts = message_parts(content, tool_calls, blocks, issuer);
+                let parts = message_parts(content, tool_calls, blocks, block_issuer);
                 items.extend(parts.into_iter().map(|part| part_item(part, namespaces)));
             }
             Role::Tool {

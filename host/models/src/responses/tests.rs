@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Responses;
 use crate::client::Dialect;
-use crate::client::testing::{ISSUER, assert_cuts_do_not_matter, read, stream};
+use crate::client::testing::{BLOCK_ISSUER, assert_cuts_do_not_matter, read, stream};
 use crate::http::{AttemptFailure, ResponseMode};
 use toolwit_agent::model::{
     ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, ModelError, TokenUsage,
@@ -195,7 +195,7 @@ fn requests_have_strict_tools_and_the_items_of_the_history() {
     let (options, cancel) = (ChatOptions::default(), CancellationToken::new());
     let dialect = Responses::default();
     let request = ChatRequest::new(&history, &tools, &options, &cancel);
-    let body = dialect.body("gpt-5", request, ISSUER, ResponseMode::Complete);
+    let body = dialect.body("gpt-5", request, BLOCK_ISSUER, ResponseMode::Complete);
     assert_eq!(
         body["input"],
         json!([

@@ -30,7 +30,7 @@ const MISTRAL_ARGUMENTS: &str = "[ARGS]";
 const START_MARKS: [&str; 4] = [CALL_START, PYTHON_TAG, FUNCTION_START, MISTRAL_CALLS];
 
 /// Marks at the end of a response, which some servers do not remove.
-const END_MARKS: [&str; 5] = ["<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|end|>", "</s>"];
+const RESPONSE_END_MARKS: [&str; 5] = ["<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|end|>", "</s>"];
 
 /// The keys under which models write the arguments.
 const ARGUMENT_KEYS: [&str; 2] = ["arguments", "parameters"];
@@ -40,7 +40,7 @@ const ARGUMENT_KEYS: [&str; 2] = ["arguments", "parameters"];
 /// # Errors
 /// A call is incomplete or invalid, or text follows it.
 pub(super) fn read(text: &str, is_tool: impl Fn(&str) -> bool) -> Result<Reply, InvalidReply> {
-    let text = without_end_mark(text);
+    let text = without_response_end_mark(text);
     let Some(start) = call_start(text) else {
         // JSON objects without marks may be an answer. They are calls only if their names are those of tools.
         let calls = unmarked_calls(text).filter(|calls| calls.iter().all(|call| is_tool(&call.name)));
@@ -67,7 +67,8 @@ pub(super) fn reply_text(text: &str, calls: &[ToolCall]) -> String {
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
 }
 
-/// Inserts a space into each mark of a text. If the model repeats the text, its response does not contain a call.
+/// Inserts a space into each start mark of a call, and into each `</tool_call>`. If the model repeats the text, its response then
+/// does not contain a call.
 pub(super) fn break_marks(text: &str) -> String {
     START_MARKS
         .iter()
@@ -136,9 +137,9 @@ fn call_start(text: &str) -> Option<usize> {
     None
 }
 
-fn without_end_mark(text: &str) -> &str {
+fn without_response_end_mark(text: &str) -> &str {
     let trimmed = text.trim_end();
-    let stripped = END_MARKS.iter().find_map(|end| trimmed.strip_suffix(end));
+    let stripped = RESPONSE_END_MARKS.iter().find_map(|end| trimmed.strip_suffix(end));
     stripped.unwrap_or(text)
 }
 
@@ -150,12 +151,12 @@ fn marked_calls(text: &str) -> Result<Vec<ParsedCall>, InvalidReply> {
         unread = if let Some(body) = unread.strip_prefix(CALL_START) {
             let (call, unread) = json_prefix(body)?;
             calls.push(ParsedCall::read(&call, &ARGUMENT_KEYS)?);
-            strip_end_mark(unread, CALL_END)?
+            strip_closing_mark(unread, CALL_END)?
         } else if let Some(body) = unread.strip_prefix(FUNCTION_START) {
             let (name, body) = body.split_once('>').ok_or_else(incomplete_call)?;
             let (arguments, unread) = json_prefix(body)?;
             calls.push(ParsedCall::new(name.trim(), Some(&arguments))?);
-            strip_end_mark(unread, FUNCTION_END)?
+            strip_closing_mark(unread, FUNCTION_END)?
         } else if let Some(body) = unread.strip_prefix(MISTRAL_CALLS) {
             read_mistral_calls(body, &mut calls)?
         } else if let Some(body) = unread.strip_prefix(PYTHON_TAG) {
@@ -235,8 +236,9 @@ fn json_prefix(text: &str) -> Result<(Value, &str), InvalidReply> {
     Ok((parse_json(json).map_err(invalid)?, after_value))
 }
 
-/// Removes the mark that ends a call from the start of a text. Returns the text after the mark.
-fn strip_end_mark<'t>(text: &'t str, mark: &str) -> Result<&'t str, InvalidReply> {
+/// Removes the closing mark of a call, such as `</tool_call>`, from the start of the text after the call. Returns the text after
+/// the mark.
+fn strip_closing_mark<'t>(text: &'t str, mark: &str) -> Result<&'t str, InvalidReply> {
     text.trim_start().strip_prefix(mark).ok_or_else(incomplete_call)
 }
 

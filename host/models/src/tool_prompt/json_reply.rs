@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_without_json_is_an_answer() {
+    fn a_response_that_does_not_start_with_a_brace_is_an_answer() {
         for text in ["The sum is 3.", "", "[1]", "\"tool_calls\"", "I call {\"name\": \"f\"}"] {
             assert_eq!(read(text), Ok(Reply::text(text)));
         }

@@ -87,6 +87,6 @@ pub(super) fn user_role(content: String) -> Role {
 
 fn result_text(name: &str, content: &str, is_error: bool) -> String {
     let label = if is_error { "Error" } else { "Result" };
-    // The model could imitate the marks of a result. If it repeated the result, the marks would be read as a call.
+    // A result can contain the marks of a call. If the model repeated them in its response, they would be read as a call.
     format!("{label} of `{name}`:\n{}", call_text::break_marks(content))
 }

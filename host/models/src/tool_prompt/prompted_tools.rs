@@ -201,8 +201,8 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
         self.model.price()
     }
 
-    fn finish(&self) -> Result<(), ModelError> {
-        self.model.finish()
+    fn end_use(&self) -> Result<(), ModelError> {
+        self.model.end_use()
     }
 }
 

@@ -10,13 +10,13 @@ const POPULARITY_FACTOR_MAX: f32 = 1.03;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum HealthSignal {
-    /// Its last check was recent, and the checked call succeeded.
+    /// The last health check was recent, and found that the tool works.
     Healthy,
-    /// No call was checked, or the last check is too old.
+    /// No health check has run the tool, or the last health check is too old.
     #[default]
     Unknown,
-    /// Its last check was recent, and the checked call failed. The tool ranks below the tools that are not broken, unless the
-    /// query names it.
+    /// The last health check was recent, and found that the component does not load or that the tool fails. The tool ranks
+    /// below the tools that are not broken, unless the query names it.
     Broken,
 }
 

@@ -65,7 +65,7 @@ impl Package {
     }
 
     /// Returns the error of the last discovery, if the discovery failed. If the package is broken because of this error,
-    /// [`Package::reason`] returns the error instead.
+    /// [`Package::broken_reason`] returns the error instead.
     #[must_use]
     pub fn discovery_failure(&self) -> Option<&Error> {
         self.discovery_failure.as_deref()

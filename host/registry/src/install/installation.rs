@@ -10,7 +10,7 @@ use super::index::{PackageIndex, Release};
 use super::package_files::write_files;
 use super::remote_file::{Download, FileDigest, FileUrl, RemoteFile};
 use super::source::{PackageQuery, PackageSource, check_remote_name};
-use crate::package::{EXTENSION, Package, has_same_identity};
+use crate::package::{EXTENSION, Package, has_same_snake_case_form};
 use crate::registry::Registry;
 use crate::scan::{blocking, downloaded_package};
 use toolwit_core::limits::PACKAGE_INDEX_BYTES_MAX;
@@ -146,7 +146,7 @@ impl Installation {
             PackageSource::Url(file) => vec![self.download_at_url(&runtime, file).await?],
             PackageSource::Index(query) => vec![self.download_from_index(&runtime, query).await?],
         };
-        if let Some(reason) = new_packages.iter().find_map(|new| new.package.reason()) {
+        if let Some(reason) = new_packages.iter().find_map(|new| new.package.broken_reason()) {
             return Err(AddError::Failed(reason.clone()));
         }
         let existing = if self.directory.is_dir() {
@@ -313,10 +313,10 @@ async fn inspect_on_disk(runtime: &Arc<Runtime>, path: &Path) -> Result<Vec<NewP
     Ok(packages)
 }
 
-/// Finds the existing package that `package` would replace: the package whose name has the same form in tool names.
+/// Finds the existing package that `package` would replace: the package whose name has the same snake-case form.
 fn find_earlier<'a>(existing: &'a Registry, package: &Package) -> Option<&'a Package> {
     let mut packages = existing.packages().iter();
-    packages.find(|other| has_same_identity(&other.name, &package.name))
+    packages.find(|other| has_same_snake_case_form(&other.name, &package.name))
 }
 
 /// Writes the files of a package, in place of the earlier package if there is one.

@@ -125,7 +125,7 @@ impl Tool for HealthTool {
         result
     }
 
-    fn decorated_tool(&self) -> Option<&Arc<dyn Tool>> {
+    fn inner_tool(&self) -> Option<&Arc<dyn Tool>> {
         Some(&self.tool)
     }
 

@@ -8,7 +8,7 @@ use super::tool_document::ranking_signals;
 use super::{ScannedFiles, or_default_with_warning};
 use crate::catalog::{Catalog, EmbeddingModel, IndexedTool};
 use crate::health::now_ms;
-use crate::package::{Package, PackageStatus, identity_of};
+use crate::package::{Package, PackageStatus, snake_case_form};
 use crate::registry::{CurrentSnapshot, LazyCatalog, Registry, Snapshot};
 use crate::store::{Store, ToolHealth, ToolKey};
 use toolwit_core::{Error, ErrorKind, Phase};
@@ -140,15 +140,18 @@ fn plugins_by_path(packages: &[Package]) -> HashMap<PathBuf, Arc<Plugin>> {
     usable.collect()
 }
 
-/// Sorts packages by name. Marks packages as broken if their names have the same form in tool names, because a tool name
+/// Sorts packages by name. Marks packages as broken if their names have the same snake-case form, because a tool name
 /// must refer to one package.
 fn reject_shared_names(packages: &mut [Package]) {
     packages.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.path.cmp(&b.path)));
-    let mut by_identity: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut by_snake_case_form: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, package) in packages.iter().enumerate() {
-        by_identity.entry(identity_of(&package.name)).or_default().push(index);
+        by_snake_case_form
+            .entry(snake_case_form(&package.name))
+            .or_default()
+            .push(index);
     }
-    for indices in by_identity.into_values().filter(|indices| indices.len() > 1) {
+    for indices in by_snake_case_form.into_values().filter(|indices| indices.len() > 1) {
         let paths: Vec<_> = indices
             .iter()
             .map(|index| packages[*index].path.display().to_string())
@@ -186,7 +189,7 @@ mod tests {
         };
         let mut packages: Vec<_> = (0..count).map(package).collect();
         reject_shared_names(&mut packages);
-        let reasons = packages.iter().filter_map(Package::reason);
+        let reasons = packages.iter().filter_map(Package::broken_reason);
         reasons.map(|reason| reason.message.to_string()).collect()
     }
 

@@ -40,8 +40,9 @@ pub use listing::MissingPath;
 /// The maximum number of packages that one task reads. The packages of a task share a cache of word stems.
 const CHUNK_PACKAGES_MAX: usize = 256;
 
-/// The number of tasks per processor, if there are enough packages.
-const CHUNKS_PER_PROCESSOR: usize = 4;
+/// The minimum number of tasks per processor, if there are enough packages. The limit [`CHUNK_PACKAGES_MAX`] can require more
+/// tasks.
+const CHUNKS_PER_PROCESSOR_MIN: usize = 4;
 
 /// The maximum number of chunks of new records that wait for the writer of the store.
 const CHUNKS_WAITING_MAX: usize = 64;
@@ -56,8 +57,8 @@ pub(crate) struct Scan {
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
 }
 
-/// The state of each package when it was last read, by the path of its component. Packages that share a name are not yet
-/// marked as broken.
+/// The state of each package when its files were last read, by the path of its component. This state does not depend on the
+/// other packages. `assemble` marks packages that share a name as broken when it builds a [`Registry`].
 pub(crate) type ScannedFiles = HashMap<PathBuf, Arc<ScannedFile>>;
 
 /// The result of a repeated scan.
@@ -104,7 +105,7 @@ impl Scan {
         let present_paths: HashSet<_> = component_files.iter().map(|file| stored_path(&file.path)).collect();
         let chunks = chunks(component_files, |path| match records.remove(&stored_path(path)) {
             Some(record) => CachedState::Record(Box::new(record)),
-            None => CachedState::Uncached,
+            None => CachedState::NoRecord,
         });
         let deleted_paths = deleted_paths(&records, &self.paths, &present_paths);
         let outcomes = self.read_and_store(chunks, deleted_paths).await?;
@@ -132,7 +133,7 @@ impl Scan {
         };
         let chunks = chunks(component_files, |path| match files.get(path) {
             Some(file) => CachedState::Scanned(file.clone()),
-            None => CachedState::NewFile,
+            None => CachedState::NotScanned,
         });
         let has_deleted_paths = !deleted_paths.is_empty();
         let outcomes = self.read_and_store(chunks, deleted_paths).await?;
@@ -271,7 +272,7 @@ pub(crate) fn or_default_with_warning<T: Default>(result: Result<T, StoreError>)
 
 /// Pairs files with their cached state, in chunks. One task reads a chunk.
 fn chunks(files: Vec<ComponentFile>, mut cached_state_of: impl FnMut(&Path) -> CachedState) -> Vec<Chunk> {
-    let chunk_len = (files.len() / (processor_count() * CHUNKS_PER_PROCESSOR)).clamp(1, CHUNK_PACKAGES_MAX);
+    let chunk_len = (files.len() / (processor_count() * CHUNKS_PER_PROCESSOR_MIN)).clamp(1, CHUNK_PACKAGES_MAX);
     let mut chunks: Vec<Chunk> = Vec::new();
     for file in files {
         let cached = cached_state_of(&file.path);
@@ -312,7 +313,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-        let message = "reading the plugins failed unexpectedly";
+        let message = "a task of the plugin registry failed unexpectedly";
         Err(Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error))
     })
 }

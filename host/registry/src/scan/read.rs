@@ -45,16 +45,17 @@ impl ScannedFile {
     }
 }
 
-/// The cached state of a package before its files are read.
+/// The cached state of a package before its files are read. The first scan of the process takes it from the store: it is
+/// `Record` or `NoRecord`. Later scans take it from the last scan: it is `Scanned` or `NotScanned`.
 pub(super) enum CachedState {
-    /// Not cached: this is the first scan of the process, and the store has no record.
-    Uncached,
-    /// The record in the store: this is the first scan of the process.
+    /// The record in the store.
     Record(Box<PackageRecord>),
-    /// The state of the last scan in this process.
+    /// Not cached: the store has no record of the package.
+    NoRecord,
+    /// The state after the last scan.
     Scanned(Arc<ScannedFile>),
-    /// Not cached: the last scan in this process did not find the component file.
-    NewFile,
+    /// Not cached: the last scan did not find the component file, or found it while it may have been incomplete.
+    NotScanned,
 }
 
 /// The result of reading a package.
@@ -117,12 +118,12 @@ pub(super) fn read_package(
                     None,
                 ),
             };
-            let error = package.reason().cloned().or_else(|| package.discovery_error());
+            let error = package.broken_reason().cloned().or_else(|| package.discovery_error());
             record.reason = error.map(|error| error.message.clone());
             let is_stored = match &cached {
                 CachedState::Record(stored) => **stored == record,
                 CachedState::Scanned(file) => file.content_hash == content_hash && file.stamp == stamp,
-                CachedState::Uncached | CachedState::NewFile => false,
+                CachedState::NoRecord | CachedState::NotScanned => false,
             };
             let file = ScannedFile {
                 tools: indexed_tools(&record, package.manifest.as_deref(), scan.embedding_model.as_ref()),
@@ -173,7 +174,7 @@ fn broken_outcome(path: PathBuf, error: Error, stamp: Option<String>, cached: Ca
     let is_unsettled = may_be_incomplete(&path);
     let file = match cached {
         CachedState::Scanned(file) if is_unsettled => Some(file),
-        CachedState::NewFile if is_unsettled => None,
+        CachedState::NotScanned if is_unsettled => None,
         _ => {
             let content_hash = blake3::hash(format!("{} {} {}", error.kind, error.phase, error.message).as_bytes());
             // A file that could not be read may become readable without a change of its stamp: read it in each scan.

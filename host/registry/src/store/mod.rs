@@ -1,5 +1,5 @@
 //! The metadata database: packages and their tools, tool health, and discovered dynamic tools. A [`SqliteStore`] also has
-//! the values that plugins store.
+//! the key–value stores of plugins.
 //!
 //! Package metadata is a cache: after the loss of a store, the metadata is read from the plugin directories again. A
 //! [`MemoryStore`] loses its content when it is dropped; a [`SqliteStore`] (feature `sqlite`) is a file that several

@@ -104,11 +104,12 @@ pub enum HealthState {
 /// The health of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ToolHealth {
-    /// Whether its component loads.
-    pub import: HealthState,
+    /// Whether its component can be loaded and linked. In JSON: `import`.
+    #[serde(rename = "import")]
+    pub loading: HealthState,
     /// Whether its calls succeed.
     pub execution: HealthState,
-    /// The message of the last failure, while `import` or `execution` is broken.
+    /// The message of the last failure, while `loading` or `execution` is broken.
     pub error: Option<String>,
     /// The time of the last check, in milliseconds since 1970.
     pub checked_ms: u64,
@@ -119,8 +120,8 @@ pub struct ToolHealth {
 /// The stage of a call that a check examines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckStage {
-    /// Loading the component.
-    Import,
+    /// Loading and linking the component.
+    Loading,
     /// Running the tool.
     Execution,
 }
@@ -159,17 +160,17 @@ impl CallRecord {
 
 impl ToolHealth {
     /// Records calls. A success of a stage clears an earlier failure of this stage. A success of the execution also clears a
-    /// failure of the import, because the component must have been loaded. Calls without a check only add uses.
+    /// failure of the loading, because the component must have been loaded. Calls without a check only add uses.
     pub fn record(&mut self, calls: &CallRecord) {
         self.uses = self.uses.saturating_add(calls.uses);
         let Some((stage, outcome)) = &calls.check else { return };
         self.checked_ms = calls.at_ms;
         match (stage, outcome) {
-            (CheckStage::Import, CheckOutcome::Success) => self.import = HealthState::Healthy,
+            (CheckStage::Loading, CheckOutcome::Success) => self.loading = HealthState::Healthy,
             (CheckStage::Execution, CheckOutcome::Success) => {
-                (self.import, self.execution) = (HealthState::Healthy, HealthState::Healthy);
+                (self.loading, self.execution) = (HealthState::Healthy, HealthState::Healthy);
             }
-            (CheckStage::Import, CheckOutcome::Failure(_)) => self.import = HealthState::Broken,
+            (CheckStage::Loading, CheckOutcome::Failure(_)) => self.loading = HealthState::Broken,
             (CheckStage::Execution, CheckOutcome::Failure(_)) => self.execution = HealthState::Broken,
         }
         match outcome {
@@ -182,6 +183,6 @@ impl ToolHealth {
     /// Returns whether loading or execution failed when it was last checked.
     #[must_use]
     pub fn is_broken(&self) -> bool {
-        [self.import, self.execution].contains(&HealthState::Broken)
+        [self.loading, self.execution].contains(&HealthState::Broken)
     }
 }

@@ -94,7 +94,7 @@ fn success_clears_a_failure_and_a_changed_component_has_no_health(store: &dyn St
         .unwrap();
     let health = store.health().unwrap()[&key("d1", "p#add")].clone();
     assert_eq!(
-        (health.import, health.execution),
+        (health.loading, health.execution),
         (HealthState::Unknown, HealthState::Broken)
     );
     assert_eq!((health.error.as_deref(), health.checked_ms), (Some("it trapped"), 5));
@@ -115,7 +115,7 @@ fn success_clears_a_failure_and_a_changed_component_has_no_health(store: &dyn St
         .unwrap();
     let health = store.health().unwrap()[&key("d1", "p#add")].clone();
     assert_eq!(
-        (health.import, health.execution, health.uses),
+        (health.loading, health.execution, health.uses),
         (HealthState::Healthy, HealthState::Healthy, 0)
     );
     assert_eq!((health.error, health.checked_ms), (None, 9));
@@ -123,7 +123,7 @@ fn success_clears_a_failure_and_a_changed_component_has_no_health(store: &dyn St
     store
         .record_calls(
             &key("d1", "p#add"),
-            &CallRecord::check(CheckStage::Import, failed.clone(), 10),
+            &CallRecord::check(CheckStage::Loading, failed.clone(), 10),
         )
         .unwrap();
     store
@@ -133,7 +133,7 @@ fn success_clears_a_failure_and_a_changed_component_has_no_health(store: &dyn St
     store
         .record_calls(
             &key("d2", "missing#tool"),
-            &CallRecord::check(CheckStage::Import, failed.clone(), 11),
+            &CallRecord::check(CheckStage::Loading, failed.clone(), 11),
         )
         .unwrap();
     assert!(store.health().unwrap().is_empty());

@@ -38,8 +38,9 @@ pub enum ToolOrder {
     Uses,
     /// The tools with the best quality first; see [`StoredTool::quality_percent`].
     Quality,
-    /// Broken tools first: their component did not load, or their last checked call failed. Then tools whose last checked
-    /// call succeeded, then tools without a checked call.
+    /// Broken tools first, then healthy tools, then tools whose health is unknown; see [`ToolHealth::is_broken`] and
+    /// [`ToolHealth::execution`]. Most errors, such as invalid arguments or a missing grant, do not change the health of a
+    /// tool; see [`check_outcome`](crate::check_outcome).
     Health,
 }
 
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!(ids(ToolQuery::new(ToolOrder::Uses)), ["mul", "add", "sub", "zip"]);
         assert_eq!(ids(ToolQuery::new(ToolOrder::Health)), ["sub", "mul", "add", "zip"]);
         let failed = CheckOutcome::Failure("no such import".to_owned());
-        let calls = CallRecord::check(CheckStage::Import, failed, 2);
+        let calls = CallRecord::check(CheckStage::Loading, failed, 2);
         store.record_calls(&key("d1", "p#mul"), &calls).unwrap();
         assert_eq!(ids(ToolQuery::new(ToolOrder::Health)), ["mul", "sub", "add", "zip"]);
         assert_eq!(

@@ -61,12 +61,12 @@ async fn incomplete_file_is_ignored_until_it_is_valid() {
 
     write_aged(&path, &complete, JUST_NOW);
     assert!(is_changed(&live).await, "the complete file is a package");
-    assert!(live.current().packages()[0].reason().is_none());
+    assert!(live.current().packages()[0].broken_reason().is_none());
 
     write_aged(&path, half, JUST_NOW);
     assert!(!is_changed(&live).await);
     assert!(
-        live.current().packages()[0].reason().is_none(),
+        live.current().packages()[0].broken_reason().is_none(),
         "the package stays usable while its file is written"
     );
 
@@ -75,11 +75,11 @@ async fn incomplete_file_is_ignored_until_it_is_valid() {
         is_changed(&live).await,
         "an incomplete file that is no longer written is broken"
     );
-    assert!(live.current().packages()[0].reason().is_some());
+    assert!(live.current().packages()[0].broken_reason().is_some());
 
     write_aged(&path, &complete, LONG_AGO / 2);
     assert!(is_changed(&live).await, "a complete file repairs the package");
-    assert!(live.current().packages()[0].reason().is_none());
+    assert!(live.current().packages()[0].broken_reason().is_none());
 }
 
 // attack: H2, accept: 117

@@ -176,9 +176,9 @@ async fn manifest_next_to_a_component_or_in_its_folder_is_read() {
     let description = &plain.plugin().unwrap().inspection().tools[0].description;
     assert!(description.contains("When temperatures are converted"), "{description}");
     assert!(
-        wrong.reason().unwrap().message.contains("wrong.toml:1:1"),
+        wrong.broken_reason().unwrap().message.contains("wrong.toml:1:1"),
         "{:?}",
-        wrong.reason()
+        wrong.broken_reason()
     );
     assert_eq!(search_ids(&registry, "temperature in celsius"), ["plain#compute"]);
     assert_eq!(search_ids(&registry, "cooking"), ["boxed#work"]);

@@ -23,8 +23,8 @@ pub struct WatchOptions {
     /// The time without a further event after which the directories are scanned. A build writes many files, and one scan at the
     /// end is enough.
     pub quiet: Duration,
-    /// The maximum time from the first event to the scan, if further events keep arriving.
-    pub quiet_wall_max: Duration,
+    /// The maximum time from the first event to the scan, even if further events keep arriving.
+    pub scan_delay_max: Duration,
     /// The pause between scans if no events arrive. The pause is longer if scans would use more than 2 % of the time,
     /// unless a file is still being written.
     pub poll_every: Duration,
@@ -48,7 +48,7 @@ impl Default for WatchOptions {
     fn default() -> Self {
         Self {
             quiet: Duration::from_millis(100),
-            quiet_wall_max: Duration::from_secs(1),
+            scan_delay_max: Duration::from_secs(1),
             poll_every: Duration::from_secs(2),
             events: WatchEvents::System,
             dynamic_discovery: DynamicDiscovery::Automatic,
@@ -162,8 +162,8 @@ fn log_discovery_error(result: Result<Result<(), Error>, JoinError>) {
     }
 }
 
-/// Waits until no event has arrived for [`WatchOptions::quiet`], but at most for [`WatchOptions::quiet_wall_max`].
+/// Waits until no event has arrived for [`WatchOptions::quiet`], but at most for [`WatchOptions::scan_delay_max`].
 async fn wait_until_quiet(events: &mut mpsc::Receiver<()>, options: WatchOptions) {
     let until_quiet = async { while tokio::time::timeout(options.quiet, events.recv()).await.is_ok() {} };
-    let _ = tokio::time::timeout(options.quiet_wall_max, until_quiet).await;
+    let _ = tokio::time::timeout(options.scan_delay_max, until_quiet).await;
 }

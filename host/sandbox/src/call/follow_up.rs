@@ -27,7 +27,7 @@ pub(super) async fn run_follow_up(
         Err(error) => return Ok(into_failure(result, error)),
     };
     if let Ok(background_task) = context.background_task() {
-        // The background call cannot call tools, because the tools of the conversation may be locked or removed when it runs.
+        // The follow-up call cannot call other tools: it runs later, and the conversation may lock or remove these tools before.
         let context = background_task.context().clone().without_tools().for_new_call();
         background_task.spawn(async move {
             let arguments = wait_for_permission(&*follow_up_tool, arguments, &context).await?;

@@ -28,8 +28,8 @@ pub struct Import {
 }
 
 impl Import {
-    /// Returns the names by which the import declares capabilities: the interface, and each listed function as
-    /// `INTERFACE#FUNCTION`. The names have no version.
+    /// Returns the names of the import, from which `DeclaredCapabilities::from_imports` derives the capabilities of the component:
+    /// the name of the interface, and each listed function as `INTERFACE#FUNCTION`. The names have no version.
     pub(crate) fn declaring_names(&self) -> impl Iterator<Item = String> {
         let interface = self.name.split('@').next().unwrap_or_default();
         let functions = self.functions.iter();
@@ -83,7 +83,8 @@ pub(crate) fn list(checked: &CheckedComponent<'_>) -> Vec<Import> {
         .collect()
 }
 
-/// Returns the imported functions of `near:agent/host`, which belong to several capabilities. Empty for every other import.
+/// Returns the imported functions of [`NEAR_HOST`], because they belong to several capabilities. Components of the host IronClaw
+/// import this interface. Empty for every other import.
 fn functions_of(checked: &CheckedComponent<'_>, import: &str) -> Vec<String> {
     let interface = import.split('@').next().unwrap_or_default();
     match checked.types.component_item_for_import(import).map(|item| &item.ty) {

@@ -202,7 +202,7 @@ fn missing_tool_error(registry: &Registry, wanted: String, nearest: Vec<String>)
         };
     }
     let unavailable_with_error = |package: &Package| {
-        let error = package.reason().cloned().or_else(|| package.discovery_error())?;
+        let error = package.broken_reason().cloned().or_else(|| package.discovery_error())?;
         Some((package.name.clone(), error))
     };
     let packages = registry.packages();

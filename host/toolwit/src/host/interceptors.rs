@@ -130,7 +130,7 @@ fn load_interceptor(setting: &InterceptorSettings, registry: &Registry) -> Resul
             ),
         );
     };
-    if let Some(reason) = package.reason() {
+    if let Some(reason) = package.broken_reason() {
         let message = format!("the interceptor `{name}` cannot be loaded: {}", reason.message);
         return Err(Error::new(reason.kind, Phase::Registry, message).with_source(reason.clone()));
     }

@@ -38,7 +38,7 @@ type MayUse = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 /// # async fn example() -> Result<(), toolwit::Error> {
 /// let host = Toolwit::builder().plugins("./tools").build().await?;
 /// for package in host.registry().packages() {
-///     println!("{}: {}", package.name, if package.reason().is_none() { "ready" } else { "broken" });
+///     println!("{}: {}", package.name, if package.broken_reason().is_none() { "ready" } else { "broken" });
 /// }
 /// # Ok(())
 /// # }
@@ -53,15 +53,19 @@ pub struct Toolwit {
     interceptors: Interceptors,
     /// The shared sources; see [`ToolwitBuilder::shared_source`].
     sources: Arc<[Arc<dyn ToolSource>]>,
-    /// The tool groups. Each conversation replaces the sources for plugins and shared sources by restricted ones.
+    /// The tool groups, and the sources that they use. A conversation uses a copy in which the shared sources and the source of
+    /// plugins return only the tools that the conversation may use.
     groups: ToolGroups,
     _watch: Option<Arc<WatchGuard>>,
     /// The background discovery, which stops when the host is dropped.
     _discovery: Option<Arc<DiscoveryTask>>,
 }
 
-/// The selection of the host's tools that a conversation shows to its model. [`Exposure::Auto`] is decided once: when
-/// the conversation is configured, or in its first turn if the host has shared sources.
+/// The selection of the host's tools that a conversation shows to its model.
+///
+/// When a conversation is configured, [`Exposure::Auto`] becomes [`Exposure::Flat`] or [`Exposure::Search`], depending on
+/// the number of native tools and tools of plugins. The tools of shared sources are counted later, when a turn begins. If
+/// there are then too many tools, those of the sources are found by search; see [`ToolSources::with_fallback_search`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exposure {
@@ -73,8 +77,8 @@ pub enum Exposure {
     /// All tools from the start, grouped: each interface with several functions is one facade, and so is each shared
     /// source. Calling a facade reveals its tools.
     Facade,
-    /// The tools that a search finds. The host searches for the user's message before each turn, and the model searches
-    /// with `search_tools`.
+    /// The tools that a search finds. Before each turn, the host searches with the user's message as the query. The model can
+    /// search with `search_tools`.
     Search,
 }
 
@@ -167,10 +171,10 @@ impl Toolwit {
                         .source_facades(&may_use)
                         .fold(builder.strategy(tools.as_facades()), ConversationBuilder::tool),
                     _ if self.sources.is_empty() => builder.strategy(tools),
-                    // The tools of shared sources are counted in the first turn, so the exposure is decided there.
+                    // The tools of shared sources are counted when a turn begins. If there are too many, the search is used.
                     _ if self.exposure == Exposure::Auto => builder
                         .strategy(tools)
-                        .strategy(source_tools().or_search(self.tools_visible_max, search)),
+                        .strategy(source_tools().with_fallback_search(self.tools_visible_max, search)),
                     _ => builder.strategy(tools).strategy(source_tools()),
                 }
             }
@@ -234,8 +238,8 @@ impl Toolwit {
     }
 
     /// Returns the exposure of a conversation that is configured now. [`Exposure::Auto`] is replaced by [`Exposure::Flat`]
-    /// or [`Exposure::Search`]. If the host has shared sources with many tools, [`Exposure::Flat`] can still become
-    /// [`Exposure::Search`] in the first turn.
+    /// or [`Exposure::Search`]. If the host has shared sources with many tools, a conversation with the exposure
+    /// [`Exposure::Auto`] may still use the search for them, although this function returns [`Exposure::Flat`].
     #[must_use]
     pub fn exposure(&self) -> Exposure {
         match self.exposure {

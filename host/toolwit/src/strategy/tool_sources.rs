@@ -23,7 +23,7 @@ pub struct ToolSources {
     state: Mutex<SourcesState>,
 }
 
-/// The search that shows the tools if there are too many to show all.
+/// The search that is used if there are too many tools to show all.
 struct FallbackSearch {
     /// The maximum number of tools of the conversation without the search.
     tools_max: usize,
@@ -50,11 +50,11 @@ impl ToolSources {
         }
     }
 
-    /// Shows only the tools that a search finds if the conversation would have more than `tools_max` tools. This is decided
-    /// at the beginning of each turn, until the search is used or a source has returned its tools. The search must cover
-    /// the sources.
+    /// Sets a search. If the conversation would have more than `tools_max` tools, only those tools of the sources are shown
+    /// that the search finds. Each turn counts the tools when it begins. Once the search is used, or the tools of a source
+    /// are shown, the choice does not change any more. The search must cover the sources.
     #[must_use]
-    pub fn or_search(mut self, tools_max: usize, search: ToolSearch) -> Self {
+    pub fn with_fallback_search(mut self, tools_max: usize, search: ToolSearch) -> Self {
         self.fallback_search = Some(FallbackSearch {
             tools_max,
             strategy: search,

@@ -25,10 +25,10 @@ pub struct OtlpLayer {
 }
 
 impl OtlpLayer {
-    /// Returns the layer with a filter for its spans and events. Without the filter, `tracing` would also format other
-    /// spans, and content that the layer ignores.
+    /// Adds a filter that passes only the spans and events that the layer collects. Without the filter, `tracing` would also
+    /// format other spans, and content that the layer ignores.
     #[must_use]
-    pub fn filtered<S>(self) -> impl Layer<S> + Send + Sync
+    pub fn with_telemetry_filter<S>(self) -> impl Layer<S> + Send + Sync
     where
         S: Subscriber + for<'l> LookupSpan<'l>,
     {

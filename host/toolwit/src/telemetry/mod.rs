@@ -11,7 +11,7 @@
 //!
 //! # async fn example() -> Result<(), toolwit::Error> {
 //! let (layer, exporter) = exporter(OtlpOptions::new("http://localhost:4318"))?;
-//! let subscriber = tracing_subscriber::registry().with(layer.filtered());
+//! let subscriber = tracing_subscriber::registry().with(layer.with_telemetry_filter());
 //! // tracing::subscriber::set_global_default(subscriber)
 //! # let _ = subscriber;
 //! let exporter = exporter.spawn();

@@ -26,7 +26,7 @@ pub(super) fn is_current_method(id: &ToolId) -> bool {
 /// [`bound_method`] gives the object's method a new definition. The decorator chain then has a layer with an inner tool and
 /// without a decorator. A [`MethodWithoutObject`] has no inner tool, and each layer around it has a decorator.
 pub(super) fn is_bound(tool: &Arc<dyn Tool>) -> bool {
-    decorator_chain(tool).any(|layer| layer.decorated_tool().is_some() && layer.decorator().is_none())
+    decorator_chain(tool).any(|layer| layer.inner_tool().is_some() && layer.decorator().is_none())
 }
 
 /// Converts a method of an object to a method of the current object. It has the same description as the

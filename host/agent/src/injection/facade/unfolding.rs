@@ -312,10 +312,9 @@ fn innermost(tool: &Arc<dyn Tool>) -> &Arc<dyn Tool> {
 
 /// Returns the tool of the set that is `tool` or decorates it, or `None` if the set has no such tool.
 fn find_present<'a>(tool: &Arc<dyn Tool>, tools: &'a ToolSet) -> Option<&'a NamedTool> {
-    let variants = tools.variants(&tool.definition().id);
-    variants
-        .filter_map(|id| tools.by_id(id))
-        .find(|variant| is_or_decorates(&variant.tool, tool))
+    let ids = tools.ids_with_identity(&tool.definition().id);
+    ids.filter_map(|id| tools.by_id(id))
+        .find(|present| is_or_decorates(&present.tool, tool))
 }
 
 /// Returns whether `tool` is `inner`, or decorates it.

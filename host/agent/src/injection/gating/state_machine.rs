@@ -174,7 +174,8 @@ impl<S: MachineState> StateMachine<S> {
         let tools_of_state = self.state_tools.iter().filter(|state_tool| state_tool.state == *state);
         let callable_names: Vec<_> = tools_of_state
             .filter_map(|state_tool| {
-                let name = &tools.variants(&state_tool.tool).find_map(|id| tools.by_id(id))?.name;
+                let mut ids = tools.ids_with_identity(&state_tool.tool);
+                let name = &ids.find_map(|id| tools.by_id(id))?.name;
                 Some(match &state_tool.next {
                     Some(next) => format!("`{name}` (leads to {})", quoted(next)),
                     None => format!("`{name}`"),

@@ -9,9 +9,9 @@ type Predicate = dyn Fn(&ConversationView<'_>) -> bool + Send + Sync;
 
 /// A condition on a conversation that unlocks a tool.
 ///
-/// A condition refers to a tool by the name under which the model calls it, or by its id. An id refers to the tool also behind
-/// a facade and under another name. The id of a method, without an entity, refers to this method of every entity. Only
-/// successful calls count. Building a conversation fails if a condition refers to a tool that the conversation does not have,
+/// A condition refers to a tool by the name under which the model calls it, or by its id. An id also refers to the tool if a
+/// facade reveals it or if it has another name. The id of a method, without an entity, refers to this method of every entity.
+/// Only successful calls count. Building a conversation fails if a condition refers to a tool that the conversation does not have,
 /// unless the reference is [late](ToolSelector::later), for a tool that appears during the conversation.
 #[derive(Clone)]
 pub struct Unlock(Condition);
@@ -189,6 +189,7 @@ fn name_of(tool: &ToolSelector, view: &ConversationView<'_>) -> String {
         return "a tool".to_owned();
     };
     let id = ToolId::from_text(text);
-    let present = view.tools().variants(&id).find_map(|id| view.tools().by_id(id));
+    let mut ids = view.tools().ids_with_identity(&id);
+    let present = ids.find_map(|id| view.tools().by_id(id));
     present.map_or_else(|| format!("`{text}`"), |named| format!("`{}`", named.name))
 }

@@ -18,7 +18,7 @@ const BYTES_PER_TOKEN: usize = 4;
 /// A model that plays its turns in order. Before each turn, it checks the request against the expectation of the turn.
 ///
 /// The model rejects a history that a provider would reject, such as a call without its result. It also rejects each request
-/// after its last turn. If a request fails the checks of a turn, that turn remains the next turn. [`ChatModel::finish`] fails
+/// after its last turn. If a request fails the checks of a turn, that turn remains the next turn. [`ChatModel::end_use`] fails
 /// if turns were not played.
 ///
 /// Unless a turn sets its token usage, the usage is estimated at four bytes per token, rounded up. The input consists of the
@@ -215,7 +215,7 @@ impl ChatModel for ScriptedModel {
         }
     }
 
-    fn finish(&self) -> Result<(), ModelError> {
+    fn end_use(&self) -> Result<(), ModelError> {
         match self.turns_left() {
             0 => Ok(()),
             turns_left => {

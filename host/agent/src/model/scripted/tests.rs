@@ -67,7 +67,7 @@ async fn values_flow_from_results_into_calls_and_answers() {
         (answer.content.as_str(), answer.finish),
         ("c-9 spends 12.5", FinishReason::Stop)
     );
-    assert_eq!(model.finish(), Ok(()));
+    assert_eq!(model.end_use(), Ok(()));
     assert_eq!(model.requests().len(), 3);
 }
 
@@ -100,7 +100,7 @@ async fn requests_after_the_last_turn_and_unplayed_turns_are_errors() {
     let model = ScriptedModel::new().answer("one").answer("two");
     let history = [Message::user("hi")];
     infer(&model, &history, &[]).await.unwrap();
-    assert!(model.finish().unwrap_err().to_string().contains("after 1 of 2 turns"));
+    assert!(model.end_use().unwrap_err().to_string().contains("after 1 of 2 turns"));
     infer(&model, &history, &[]).await.unwrap();
     assert!(script_error(infer(&model, &history, &[]).await).contains("all 2 turns were played"));
 }
@@ -151,7 +151,7 @@ async fn a_failing_turn_ends_with_its_error_and_a_silent_turn_when_cancelled() {
         Err(ModelError::Cancelled),
         "a cancelled request plays no turn"
     );
-    assert_eq!(model.finish(), Ok(()));
+    assert_eq!(model.end_use(), Ok(()));
 }
 
 #[tokio::test]

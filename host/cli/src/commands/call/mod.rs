@@ -16,7 +16,7 @@ use crate::input::call_arguments::CallArguments;
 use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::LimitFlags;
 use crate::input::mcp::McpFlags;
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::output::printer::Printer;
 use crate::output::progress::with_spinner;
 use crate::output::tool_output::ToolOutput;
@@ -69,7 +69,7 @@ pub(crate) struct Call {
     #[command(flatten)]
     mcp: McpFlags,
     #[command(flatten)]
-    authority: AuthorityFlags,
+    grants_and_secrets: GrantAndSecretFlags,
     #[command(flatten)]
     interceptors: InterceptorFlags,
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let servers = self.mcp.servers(&self.authority.secrets)?;
+        let servers = self.mcp.servers(&self.grants_and_secrets.secrets)?;
         match (self.script, self.tool) {
             (Some(script), _) => {
                 let after_error = if self.stop_on_error {
@@ -89,7 +89,7 @@ impl Call {
                 let script = Script::read(script, cancel).await?;
                 let host = self.plugins.builder_with_interceptors(
                     &self.limits,
-                    &self.authority,
+                    &self.grants_and_secrets,
                     &servers,
                     &self.interceptors,
                 )?;
@@ -100,7 +100,7 @@ impl Call {
                 let arguments = CallArguments::read(self.arguments, cancel).await?;
                 let host = self.plugins.builder_with_interceptors(
                     &self.limits,
-                    &self.authority,
+                    &self.grants_and_secrets,
                     &servers,
                     &self.interceptors,
                 )?;

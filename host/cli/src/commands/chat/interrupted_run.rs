@@ -37,7 +37,7 @@ impl ChatSession<'_> {
         let has_unresolved_calls = !run.unresolved().is_empty();
         if has_unresolved_calls || (self.needs_answers && !self.open_questions(conversation).await.is_empty()) {
             self.show_interrupted_run(conversation).await;
-            return Exit::Usage;
+            return Exit::UsageOrConfiguration;
         }
         run.calls_to_run_again()
             .into_iter()

@@ -110,7 +110,7 @@ impl Chat {
         session.show_interrupted_run(&conversation).await;
         let exit = session.run(&mut input, &mut conversation).await?;
         drop(conversation);
-        model.finish().map_err(Error::from)?;
+        model.end_use().map_err(Error::from)?;
         Ok(exit)
     }
 }
@@ -233,7 +233,7 @@ impl ChatSession<'_> {
             }
             Err(error) => {
                 self.printer.print_error(&error);
-                Exit::Usage
+                Exit::UsageOrConfiguration
             }
         }
     }

@@ -105,7 +105,7 @@ pub(super) fn help() -> Page {
 /// # Errors
 /// If the user has not sent a message, or the session cannot be written.
 pub(super) async fn pin(conversation: &mut Conversation) -> Result<Page, Error> {
-    let Some(text) = conversation.pin_last_message().await? else {
+    let Some(text) = conversation.pin_last_user_message().await? else {
         let message = "the conversation has no message to keep";
         return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
             .with_suggestion("send a message first; `/pin` keeps the last message that you sent"));

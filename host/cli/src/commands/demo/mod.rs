@@ -70,13 +70,13 @@ impl Demo {
         let outcome_or_error = conversation.turn(prompt.as_str()).cancel(cancel.clone()).run().await;
         if printer.format() == Format::Human {
             let events = events.lock().unwrap_or_else(PoisonError::into_inner);
-            printer.data(&transcript(&prompt, &events, outcome_or_error.as_ref().ok()))?;
+            printer.print_page(&transcript(&prompt, &events, outcome_or_error.as_ref().ok()))?;
         }
         let outcome = match outcome_or_error {
             Ok(outcome) => outcome,
             Err(error) => return run::print_failure(&error, printer),
         };
-        if let Err(error) = model.finish() {
+        if let Err(error) = model.end_use() {
             return run::print_error_with_outcome(&error.into(), &outcome, printer);
         }
         match printer.format() {
@@ -96,7 +96,7 @@ async fn load(components: &[PathBuf], printer: Printer, cancel: &CancellationTok
     }
     let host = builder.build().await?;
     for package in host.registry().packages() {
-        if let Some(reason) = package.reason() {
+        if let Some(reason) = package.broken_reason() {
             return Err(reason.clone());
         }
     }

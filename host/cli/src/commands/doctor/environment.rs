@@ -4,13 +4,13 @@
 use std::io;
 
 use super::finding::Findings;
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::input::vectors::vector_directory;
 use crate::output::page::{counted, size};
 use toolwit::build::{BuildError, cargo_version};
 use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport};
 
-pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, findings: &mut Findings) {
+pub(super) async fn check(plugins: &PluginFlags, grants_and_secrets: &GrantAndSecretFlags, findings: &mut Findings) {
     match plugins.store.check().await {
         Some((path, Ok(()))) => findings.add_ok("store", format!("the metadata database is {}", path.display())),
         Some((_, Err(error))) => findings.add_error("store", &error),
@@ -18,7 +18,10 @@ pub(super) async fn check(plugins: &PluginFlags, authority: &AuthorityFlags, fin
     }
     check_code_cache(findings).await;
     check_word_vectors(findings);
-    if let (Ok(path), None) = (authority.grants.path(), authority.grants.applied_path().ok().flatten()) {
+    if let (Ok(path), None) = (
+        grants_and_secrets.grants.path(),
+        grants_and_secrets.grants.applied_path().ok().flatten(),
+    ) {
         findings.add_ok(
             "grants",
             format!("{} does not exist: plugins have no grants", path.display()),

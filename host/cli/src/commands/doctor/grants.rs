@@ -8,15 +8,20 @@ use super::finding::Findings;
 use crate::commands::grant::is_met;
 use crate::exit::Exit;
 use crate::hint::{missing_secret_hint, missing_value_hint};
-use crate::input::plugins::AuthorityFlags;
+use crate::input::plugins::GrantAndSecretFlags;
 use crate::output::page::counted;
 use crate::shell::{SuggestedCommand, shell_word};
 use toolwit::grants::{EffectiveRights, Grants, stale_grants};
 use toolwit::registry::{EnvironmentNeed, Registry};
 use toolwit::sandbox::{Plugin, SecretStore};
 
-pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &AuthorityFlags, findings: &mut Findings) {
-    let can_read_secrets = check_secrets(authority, findings);
+pub(super) async fn check(
+    registry: &Registry,
+    grants: &Grants,
+    grants_and_secrets: &GrantAndSecretFlags,
+    findings: &mut Findings,
+) {
+    let can_read_secrets = check_secrets(grants_and_secrets, findings);
     for package in registry.packages() {
         let Some(plugin) = package.plugin() else { continue };
         let digest = &plugin.inspection().digest;
@@ -40,8 +45,8 @@ pub(super) async fn check(registry: &Registry, grants: &Grants, authority: &Auth
 }
 
 /// Checks the secret store, if there is one. If the store cannot be read, reports a problem and returns `false`.
-fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
-    let Ok(path) = authority.secrets.path() else {
+fn check_secrets(grants_and_secrets: &GrantAndSecretFlags, findings: &mut Findings) -> bool {
+    let Ok(path) = grants_and_secrets.secrets.path() else {
         return true;
     };
     let Err(error) = SecretStore::new(&path).names() else {
@@ -53,7 +58,13 @@ fn check_secrets(authority: &AuthorityFlags, findings: &mut Findings) -> bool {
         "fix the file".to_owned()
     };
     let hint = Some(format!("{repair}, or name another file with `--secrets FILE`"));
-    findings.add_problem("secrets", "secrets", error.to_string(), hint, Exit::Usage);
+    findings.add_problem(
+        "secrets",
+        "secrets",
+        error.to_string(),
+        hint,
+        Exit::UsageOrConfiguration,
+    );
     false
 }
 
@@ -78,7 +89,7 @@ fn report_ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings:
         let show = SuggestedCommand::new("grant").operand(name);
         let revoke = SuggestedCommand::new("revoke").operand(name).operand("RULE");
         let hint = format!("`{show}` shows its rules, `{revoke}` removes one");
-        findings.add_problem("grants", name, message, Some(hint), Exit::Usage);
+        findings.add_problem("grants", name, message, Some(hint), Exit::UsageOrConfiguration);
     }
     for rule in &rights.missing.secrets {
         let message = format!(
@@ -90,7 +101,7 @@ fn report_ineffective_rules(plugin: &Plugin, rights: &EffectiveRights, findings:
             name,
             message,
             missing_secret_hint(&rule.name, rule.source),
-            Exit::Usage,
+            Exit::UsageOrConfiguration,
         );
     }
     for variable in &rights.missing.variables {
@@ -133,7 +144,7 @@ fn report_missing_value(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut 
         description => format!(" ({description})"),
     };
     let message = format!("{plugin} needs `{name}`{description_suffix}, which is missing");
-    findings.add_problem("needs", plugin, message, Some(hint), Exit::Usage);
+    findings.add_problem("needs", plugin, message, Some(hint), Exit::UsageOrConfiguration);
 }
 
 /// Warns about grants for plugins that do not exist, for example because the name was mistyped.

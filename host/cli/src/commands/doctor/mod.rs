@@ -11,32 +11,32 @@ use self::finding::{Finding, Findings, Severity};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::limits::LimitFlags;
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::printer::{Format, Printer};
 use toolwit::{Error, Phase};
 
 /// Diagnose the installation and suggest fixes
 ///
-/// Checks packages, the health of their tools, environment needs, grants, secrets, the metadata database, the code
-/// cache, word vectors and the toolchain. Nothing is compiled and no guest code runs. Exits with 0 if there is no
-/// problem, 3 if a package is broken, else 2.
+/// Checks packages, the values that their manifests require, the health of their tools, grants, secrets, the metadata
+/// database, the code cache, word vectors and the toolchain. Nothing is compiled and no guest code runs. Exits with 0
+/// if there is no problem, 3 if a package is broken, 130 after an interrupt, else 2.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
-    authority: AuthorityFlags,
+    grants_and_secrets: GrantAndSecretFlags,
 }
 
 impl Doctor {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
         let mut findings = Findings::default();
-        let grants = self.authority.grants.read();
+        let grants = self.grants_and_secrets.grants.read();
         let host_or_error = match &grants {
             Ok(_) => {
                 self.plugins
-                    .load_with_grants(&LimitFlags::default(), &self.authority)
+                    .load_with_grants(&LimitFlags::default(), &self.grants_and_secrets)
                     .await
             }
             Err(_) => self.plugins.load(&LimitFlags::default()).await,
@@ -46,20 +46,20 @@ impl Doctor {
                 let registry = host.registry();
                 packages::check(&registry, &mut findings);
                 match &grants {
-                    Ok(grants) => grants::check(&registry, grants, &self.authority, &mut findings).await,
+                    Ok(grants) => grants::check(&registry, grants, &self.grants_and_secrets, &mut findings).await,
                     Err(error) => findings.add_error("grants", error),
                 }
             }
             Err(error) => findings.add_error("plugins", &error),
         }
-        environment::check(&self.plugins, &self.authority, &mut findings).await;
+        environment::check(&self.plugins, &self.grants_and_secrets, &mut findings).await;
         let exit = findings.exit();
         match printer.format() {
             Format::Json => printer.document(&json!({
                 "ok": exit == Exit::Success,
                 "findings": findings.list(),
             }))?,
-            Format::Human => printer.data(&findings_page(findings.list()))?,
+            Format::Human => printer.print_page(&findings_page(findings.list()))?,
         }
         Ok(exit)
     }
@@ -87,7 +87,7 @@ fn exit_of(error: &Error) -> Exit {
     match (error.phase, Exit::of(error)) {
         (_, Exit::Interrupted) => Exit::Interrupted,
         (Phase::Load | Phase::Link, _) | (_, Exit::NotLoaded) => Exit::NotLoaded,
-        _ => Exit::Usage,
+        _ => Exit::UsageOrConfiguration,
     }
 }
 

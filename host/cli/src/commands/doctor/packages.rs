@@ -11,7 +11,9 @@ use toolwit::registry::{FailingTool, Registry};
 
 pub(super) fn check(registry: &Registry, findings: &mut Findings) {
     let packages = registry.packages();
-    let broken = packages.iter().filter_map(|package| Some((package, package.reason()?)));
+    let broken = packages
+        .iter()
+        .filter_map(|package| Some((package, package.broken_reason()?)));
     for (package, reason) in broken {
         let message = format!("{} is broken: {}", package.name, reason.message);
         findings.add_problem(

@@ -12,7 +12,7 @@ pub(crate) use revoke::Revoke;
 use self::flags::RuleFlags;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::input::plugins::{AuthorityFlags, PluginFlags, find_plugin};
+use crate::input::plugins::{GrantAndSecretFlags, PluginFlags, find_plugin};
 use crate::output::page::{Page, TITLE, WARN};
 use crate::output::printer::{Format, Printer};
 use toolwit::grants::{Capability, GrantRules, GrantScope, GrantedVersion};
@@ -50,14 +50,14 @@ pub(crate) struct Grant {
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
-    authority: AuthorityFlags,
+    grants_and_secrets: GrantAndSecretFlags,
 }
 
 impl Grant {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let host = self.plugins.load_for_granting(&self.authority).await?;
+        let host = self.plugins.load_for_granting(&self.grants_and_secrets).await?;
         let plugin = find_plugin(&host, &self.plugin)?;
-        let file = self.authority.grants.file()?;
+        let file = self.grants_and_secrets.grants.file()?;
         let rules = self
             .rules
             .parse()

@@ -1,4 +1,4 @@
-//! The environment needs of a manifest, compared with the grants.
+//! The values that a manifest requires, compared with the grants.
 
 use crate::input::environment::variable;
 use toolwit::grants::EffectiveRights;

@@ -35,7 +35,7 @@ impl ShownGrant {
     }
 }
 
-/// Prints the imports of a plugin, its environment needs, the permissions that its package requests, and its grants.
+/// Prints the imports of a plugin, the values that its manifest requires, the permissions that its package requests, and its grants.
 pub(super) fn print(
     printer: Printer,
     plugin: &Plugin,
@@ -103,7 +103,7 @@ pub(super) fn print(
     if grant_lines.is_empty() {
         page.indent(2).text("has: nothing").end();
     }
-    printer.data(&page)
+    printer.print_page(&page)
 }
 
 /// Lists the capabilities that the component imports.
@@ -119,7 +119,7 @@ fn imports_text(plugin: &Plugin) -> String {
     }
 }
 
-/// Describes an environment need of the manifest, and whether it is met.
+/// Describes a value that the manifest requires, and whether it is granted.
 fn describe_need(need: &EnvironmentNeed, effective: &EffectiveRights) -> String {
     let mut text = need.name.clone();
     match need.description.trim() {

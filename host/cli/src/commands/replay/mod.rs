@@ -18,7 +18,7 @@ use crate::input::approvals::ApprovalFlags;
 use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
 use crate::input::model_options::ToolCallFlag;
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::input::sessions::SessionFlags;
 use crate::output::printer::Printer;
 use toolwit::agent::{Journal, Recording, Replay, SessionId, StartedReplay};
@@ -75,7 +75,7 @@ pub(crate) struct ReplayTrace {
     #[command(flatten)]
     mcp: McpFlags,
     #[command(flatten)]
-    authority: AuthorityFlags,
+    grants_and_secrets: GrantAndSecretFlags,
     #[command(flatten)]
     approvals: ApprovalFlags,
     #[command(flatten)]
@@ -161,7 +161,7 @@ impl ReplayTrace {
             is_forked: self.fork.is_some(),
             plugins: self.plugins,
             mcp: self.mcp,
-            authority: self.authority,
+            grants_and_secrets: self.grants_and_secrets,
             approvals: self.approvals,
             run_limits: self.run_limits,
             limits: self.limits,

@@ -32,7 +32,7 @@ impl ReplayOutcome {
     pub(super) fn print(&self, printer: Printer) -> Result<Exit, Failure> {
         match printer.format() {
             Format::Json => printer.document(self)?,
-            Format::Human => printer.data(&self.page())?,
+            Format::Human => printer.print_page(&self.page())?,
         }
         Ok(if self.ok { Exit::Success } else { Exit::Failed })
     }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::input::access::{parse_access, parse_http_target};
 use crate::output::page::{BAD, GOOD, NAME, Page, counted};
 use crate::output::printer::{Format, Printer};
-use toolwit::agent::{RecordedTraceCall, Recording};
+use toolwit::agent::{RecordedCall, Recording};
 use toolwit::grants::{Decision, DeclaredCapabilities, EffectiveRights, Grants, decide};
 use toolwit::sandbox::GrantsFile;
 use toolwit::{Error, ErrorKind, Phase};
@@ -67,7 +67,7 @@ pub(super) async fn report_refused_accesses(
     report.ok = report.refused.is_empty();
     match printer.format() {
         Format::Json => printer.document(&report)?,
-        Format::Human => printer.data(&report.page())?,
+        Format::Human => printer.print_page(&report.page())?,
     }
     Ok(if report.ok { Exit::Success } else { Exit::Failed })
 }
@@ -142,7 +142,7 @@ impl WhatIfReport {
 }
 
 /// Returns the reason for which the grants would refuse a recorded access, or `None` if they would allow it.
-fn refusal(call: &RecordedTraceCall<'_>, access: &str, grants: &Grants) -> Result<Option<String>, Error> {
+fn refusal(call: &RecordedCall<'_>, access: &str, grants: &Grants) -> Result<Option<String>, Error> {
     let digest = call.start.and_then(|start| start.code.as_deref()).unwrap_or_default();
     // The host allowed the recorded access, so the component declares its capability.
     let rights = EffectiveRights::new(&DeclaredCapabilities::all(), grants, call.tool.owner(), digest);

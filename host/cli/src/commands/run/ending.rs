@@ -62,7 +62,7 @@ fn print_outcome(outcome: &RunOutcome, model: &dyn ChatModel, printer: Printer) 
     if printer.format() == Format::Human {
         print_answer(outcome, printer)?;
     }
-    match (model.finish().map_err(Error::from), printer.format()) {
+    match (model.end_use().map_err(Error::from), printer.format()) {
         (Ok(()), Format::Human) => Ok(Exit::Success),
         (Ok(()), Format::Json) => printer.document(outcome).map(|()| Exit::Success),
         (Err(error), _) => print_error_with_outcome(&error, outcome, printer),

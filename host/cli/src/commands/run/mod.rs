@@ -269,7 +269,7 @@ impl RunFlags {
             None => self.options.model_options.options()?,
         };
         let policy = self.options.approvals.policy()?;
-        let servers = self.options.mcp.servers(&self.options.authority.secrets)?;
+        let servers = self.options.mcp.servers(&self.options.grants_and_secrets.secrets)?;
         let host = self.build_host(&servers).await?;
         connect_required_servers(&servers, &*progress, cancel).await?;
         let limits = self.effective_limits(&**model)?;
@@ -319,7 +319,7 @@ impl RunFlags {
     async fn build_host(&self, servers: &McpServers) -> Result<Toolwit, Error> {
         let host = self.options.plugins.builder_with_interceptors(
             &self.options.limits,
-            &self.options.authority,
+            &self.options.grants_and_secrets,
             servers,
             &self.options.interceptors,
         )?;

@@ -16,7 +16,7 @@ use crate::input::limits::{LimitFlags, RunLimitFlags};
 use crate::input::mcp::McpFlags;
 use crate::input::model_options::ToolCallFlag;
 use crate::input::paths::absolute;
-use crate::input::plugins::{AuthorityFlags, PluginFlags};
+use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::input::project_trust::ProjectTrust;
 use crate::input::run_options::RunOptions;
 use crate::input::sessions::SessionFlags;
@@ -54,7 +54,7 @@ pub(crate) struct ReplayOptions {
     pub(crate) is_forked: bool,
     pub(crate) plugins: PluginFlags,
     pub(crate) mcp: McpFlags,
-    pub(crate) authority: AuthorityFlags,
+    pub(crate) grants_and_secrets: GrantAndSecretFlags,
     pub(crate) approvals: crate::input::approvals::ApprovalFlags,
     pub(crate) run_limits: RunLimitFlags,
     pub(crate) limits: LimitFlags,
@@ -71,7 +71,7 @@ impl RunFlags {
     ) -> Result<BTreeMap<String, Vec<String>>, Error> {
         let paths = |paths: Vec<PathBuf>| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let single = |value: Option<String>| value.into_iter().collect();
-        let grants = self.options.authority.grants.applied_path().ok().flatten();
+        let grants = self.options.grants_and_secrets.grants.applied_path().ok().flatten();
         let grants = grants.as_deref().map(absolute).transpose()?;
         let plugins = self.options.plugins.directories().unwrap_or_default();
         let plugins = plugins
@@ -165,9 +165,9 @@ impl RunFlags {
                 .with_suggestion("pass the file with `--mcp FILE`, or `--no-mcp` to replay without them"));
         }
         let (sessions, is_forked) = (options.sessions, options.is_forked);
-        let mut authority = options.authority;
-        if let Some(file) = first_value("grants").filter(|_| authority.grants.named_file().is_none()) {
-            authority.grants = recorded_grants(recording, file, authority.grants)?;
+        let mut grants_and_secrets = options.grants_and_secrets;
+        if let Some(file) = first_value("grants").filter(|_| grants_and_secrets.grants.named_file().is_none()) {
+            grants_and_secrets.grants = recorded_grants(recording, file, grants_and_secrets.grants)?;
         }
         let mut options = RunOptions {
             system: first_value("system").cloned(),
@@ -177,7 +177,7 @@ impl RunFlags {
             groups: first_value("groups").map(PathBuf::from),
             plugins: options.plugins.with_trace_defaults(recording.setting("plugins")),
             mcp: options.mcp,
-            authority,
+            grants_and_secrets,
             interceptors: InterceptorFlags::from_trace(recording.setting("interceptor"))?,
             approvals: options.approvals,
             budget: BudgetFlags::default().with_trace_defaults(first_value("cost"), first_value("model-table")),

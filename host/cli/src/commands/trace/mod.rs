@@ -55,7 +55,7 @@ impl DrawTrace {
         } else if printer.format() == Format::Json {
             printer.document(&rows)?;
         } else {
-            printer.data(&waterfall_page(&rows))?;
+            printer.print_page(&waterfall_page(&rows))?;
         }
         Ok(Exit::Success)
     }

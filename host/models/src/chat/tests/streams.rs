@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::raw::{RawServer, ServerAction};
 use super::*;
-use crate::client::testing::{ISSUER, assert_cuts_do_not_matter, read, stream};
+use crate::client::testing::{BLOCK_ISSUER, assert_cuts_do_not_matter, read, stream};
 use crate::http::AttemptFailure;
 use toolwit_agent::model::{ChatDelta, TokenUsage};
 
@@ -60,7 +60,7 @@ fn a_stream_becomes_one_response_with_text_reasoning_calls_and_usage() {
     assert_eq!(response.blocks.len(), 1);
     assert_eq!(
         (response.blocks[0].issuer.as_str(), &response.blocks[0].data),
-        (ISSUER, &json!({"reasoning_content": "Hm, é."}))
+        (BLOCK_ISSUER, &json!({"reasoning_content": "Hm, é."}))
     );
 }
 

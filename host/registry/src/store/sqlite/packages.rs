@@ -88,7 +88,7 @@ impl Store for SqliteStore {
              WHERE id = ?1 AND package IN (SELECT id FROM packages WHERE digest = ?7)",
             params![
                 tool.tool,
-                health_name(health.import),
+                health_name(health.loading),
                 health_name(health.execution),
                 health.error,
                 to_signed(health.checked_ms),
@@ -205,7 +205,7 @@ fn tools_by_package(connection: &Connection) -> Result<HashMap<i64, Vec<ToolReco
 /// Reads the health of a tool from five consecutive columns of a row.
 pub(super) fn read_health(row: &Row<'_>, first_column: usize) -> rusqlite::Result<ToolHealth> {
     Ok(ToolHealth {
-        import: health_state(&row.get::<_, String>(first_column)?),
+        loading: health_state(&row.get::<_, String>(first_column)?),
         execution: health_state(&row.get::<_, String>(first_column + 1)?),
         error: row.get(first_column + 2)?,
         checked_ms: row.get::<_, i64>(first_column + 3)?.unsigned_abs(),

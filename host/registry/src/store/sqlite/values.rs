@@ -1,19 +1,20 @@
-//! Values of plugins, in SQLite.
+//! The key–value stores of plugins, in SQLite.
 
 use std::error::Error;
 
 use rusqlite::{OptionalExtension, TransactionBehavior, params};
-use toolwit_sandbox::{KEY_VALUE_ENTRY_BYTES, KeyValueError, KeyValueStore};
+use toolwit_sandbox::{KEY_VALUE_ENTRY_OVERHEAD_BYTES, KeyValueError, KeyValueStore};
 
 use super::SqliteStore;
 
-/// Returns the prefix that the column `key` has for all keys of a bucket, without the separator `/`. The prefix contains the
-/// length of the bucket's name, so that two buckets never have the same prefix.
+/// Returns the prefix that the column `key` has for all keys of a bucket, without the separator `/`: `4:data` for the bucket
+/// `data`. Names of buckets and keys may contain `/`. The length of the bucket's name shows where the name ends, so that entries
+/// of different buckets have different columns.
 fn bucket_prefix(bucket: &str) -> String {
     format!("{}:{bucket}", bucket.len())
 }
 
-/// Returns the value of the column `key` for a key of a bucket.
+/// Returns the value of the column `key` for a key of a bucket: `4:data/a` for the key `a` of the bucket `data`.
 fn key_column(bucket: &str, key: &str) -> String {
     format!("{}/{key}", bucket_prefix(bucket))
 }
@@ -23,7 +24,7 @@ fn key_column(bucket: &str, key: &str) -> String {
 fn unavailable(error: rusqlite::Error) -> KeyValueError {
     tracing::warn!(
         error = &error as &dyn Error,
-        "values of plugins cannot be read or written"
+        "the key–value stores of plugins cannot be read or written"
     );
     KeyValueError::Failed("the host's store is not available".to_owned())
 }
@@ -45,11 +46,11 @@ impl KeyValueStore for SqliteStore {
             .map_err(unavailable)?;
         let other_bytes = transaction.query_row(
             "SELECT coalesce(sum(octet_length(key) + length(value) + ?3), 0) FROM key_values WHERE owner = ?1 AND key <> ?2",
-            params![plugin, key, KEY_VALUE_ENTRY_BYTES],
+            params![plugin, key, KEY_VALUE_ENTRY_OVERHEAD_BYTES],
             |row| row.get::<_, i64>(0),
         );
         let other_bytes = other_bytes.map_err(unavailable)?.unsigned_abs();
-        if other_bytes + (key.len() + value.len()) as u64 + KEY_VALUE_ENTRY_BYTES > bytes_max {
+        if other_bytes + (key.len() + value.len()) as u64 + KEY_VALUE_ENTRY_OVERHEAD_BYTES > bytes_max {
             return Err(KeyValueError::Full { bytes_max });
         }
         let upsert = "INSERT INTO key_values (owner, key, value) VALUES (?1, ?2, ?3)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::grants::directories::{
-    DirectoryInode, DirectoryQuota, GrantableArea, OpenDirectory, OpenFiles, RecordedDirectory, WritableRoots,
+    DirectoryInode, DirectoryQuota, GrantableDirectories, OpenDirectory, OpenFiles, RecordedDirectory, WritableRoots,
     real_path,
 };
 use crate::grants::file::DirectoryRecord;
@@ -42,8 +42,8 @@ impl OpenedRule {
 
 /// Opens the directories of grants. Compares them with the directories that were opened earlier, to notice replacements.
 pub(super) struct DirectoryOpener {
-    /// The area that can be granted, without the writable directories, which depend on the grants.
-    area: GrantableArea,
+    /// The directories that can be granted, without the writable directories, which depend on the grants.
+    grantable: GrantableDirectories,
     /// The record of the directories that were opened earlier.
     record: DirectoryRecord,
     /// The files that guests have open in granted directories.
@@ -57,7 +57,7 @@ impl DirectoryOpener {
     pub(super) fn new(grants_file: Option<PathBuf>, protected_paths: &[PathBuf], plugin_paths: &[PathBuf]) -> Self {
         let real_paths = |paths: &[PathBuf]| paths.iter().map(|path| real_path(path)).collect();
         Self {
-            area: GrantableArea {
+            grantable: GrantableDirectories {
                 protected_paths: real_paths(protected_paths),
                 plugin_paths: real_paths(plugin_paths),
                 writable: WritableRoots::default(),
@@ -73,9 +73,9 @@ impl DirectoryOpener {
     /// # Errors
     /// [`ErrorKind::Configuration`] for the first directory that cannot be granted. The message contains its path.
     pub(super) fn check(&self, rules: &GrantRules, grants: &[Grant]) -> Result<(), Error> {
-        let area = self.area_with(grants, rules);
+        let grantable = self.grantable_with(grants, rules);
         for rule in &rules.files {
-            OpenDirectory::check(rule, &area).map_err(|error| {
+            OpenDirectory::check(rule, &grantable).map_err(|error| {
                 Error::new(ErrorKind::Configuration, Phase::Registry, refusal_reason(rule, &error)).with_suggestion(
                     "grant another directory; if this one contains files of the host, grant one inside it",
                 )
@@ -87,7 +87,7 @@ impl DirectoryOpener {
     /// Opens the directories of all grants, and records them. Returns a list for each grant, in the order of its directory
     /// rules. Reads and writes the disk.
     pub(super) fn open(&mut self, grants: &[Grant]) -> Vec<Vec<OpenedRule>> {
-        let area = self.area_with(grants, &GrantRules::default());
+        let grantable = self.grantable_with(grants, &GrantRules::default());
         let recorded = self.record.read();
         // A quota keeps its directory open, even after the directory was removed. So unused quotas are dropped.
         self.quotas.retain(|_, quota| Arc::strong_count(quota) > 1);
@@ -96,11 +96,11 @@ impl DirectoryOpener {
         for grant in grants {
             let rules = grant.rules.files.iter();
             let opened_rules = rules.map(|rule| {
-                let directory = self.open_rule(rule, &area, recorded.as_ref());
+                let directory = self.open_rule(rule, &grantable, recorded.as_ref());
                 if let Ok(directory) = &directory {
                     let current = RecordedDirectory {
                         identity: directory.identity,
-                        was_inside_writable: directory.is_inside_writable,
+                        was_inside_writable_directory: directory.is_inside_writable_directory,
                     };
                     to_record.insert(rule.host.clone(), current);
                 }
@@ -135,12 +135,12 @@ impl DirectoryOpener {
     fn open_rule(
         &mut self,
         rule: &DirectoryRule,
-        area: &GrantableArea,
+        grantable: &GrantableDirectories,
         recorded: Result<&HashMap<PathBuf, RecordedDirectory>, &io::Error>,
     ) -> io::Result<Arc<OpenDirectory>> {
         let recorded = recorded.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
         let earlier = recorded.get(&rule.host).copied();
-        let mut directory = OpenDirectory::open(rule, area, earlier, &self.files)?;
+        let mut directory = OpenDirectory::open(rule, grantable, earlier, &self.files)?;
         if rule.access == AccessMode::ReadWrite {
             let quota = self.quotas.entry((directory.identity.inode(), rule.quota_bytes));
             directory.quota = quota.or_insert(directory.quota).clone();
@@ -148,15 +148,15 @@ impl DirectoryOpener {
         Ok(Arc::new(directory))
     }
 
-    /// Returns the area that can be granted while these grants and new rules apply.
-    fn area_with(&self, grants: &[Grant], new_rules: &GrantRules) -> GrantableArea {
+    /// Returns the directories that can be granted while these grants and new rules apply.
+    fn grantable_with(&self, grants: &[Grant], new_rules: &GrantRules) -> GrantableDirectories {
         let rules = grants
             .iter()
             .flat_map(|grant| &grant.rules.files)
             .chain(&new_rules.files);
-        GrantableArea {
+        GrantableDirectories {
             writable: WritableRoots::of(rules),
-            ..self.area.clone()
+            ..self.grantable.clone()
         }
     }
 }

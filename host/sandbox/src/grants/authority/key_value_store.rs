@@ -21,12 +21,12 @@ pub enum KeyValueError {
 
 /// The bytes that count towards the quota for each entry, in addition to its bucket name, key and value. They account
 /// for the overhead of an entry in memory or on disk.
-pub const KEY_VALUE_ENTRY_BYTES: u64 = 64;
+pub const KEY_VALUE_ENTRY_OVERHEAD_BYTES: u64 = 64;
 
 /// The storage of the plugins' values. An implementation isolates plugins and buckets from each other, and enforces
 /// each plugin's quota. Each entry counts towards the quota of its plugin with the length of its bucket name, key and
-/// value, plus [`KEY_VALUE_ENTRY_BYTES`]. The functions may block, because the host calls them on threads for blocking
-/// work. A guest waits at most until the time limit of its call.
+/// value, plus [`KEY_VALUE_ENTRY_OVERHEAD_BYTES`]. The functions may block, because the host calls them on threads for
+/// blocking work. A guest waits at most until the time limit of its call.
 pub trait KeyValueStore: fmt::Debug + Send + Sync {
     /// Returns the value of a key, or `None` if the key does not exist.
     ///
@@ -96,7 +96,7 @@ impl KeyValueStore for MemoryKeyValueStore {
             .iter()
             .filter(|((other_bucket, other_key), _)| (other_bucket.as_str(), other_key.as_str()) != (bucket, key));
         let entry_bytes = |bucket: &str, key: &str, value: &[u8]| {
-            (bucket.len() + key.len() + value.len()) as u64 + KEY_VALUE_ENTRY_BYTES
+            (bucket.len() + key.len() + value.len()) as u64 + KEY_VALUE_ENTRY_OVERHEAD_BYTES
         };
         let used_bytes: u64 = other_entries
             .map(|((bucket, key), value)| entry_bytes(bucket, key, value))

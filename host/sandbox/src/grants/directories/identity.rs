@@ -83,20 +83,20 @@ fn birth_time(directory: &File) -> Option<u128> {
     Some(since_epoch.as_nanos())
 }
 
-/// An entry of [`DirectoryRecord`](crate::grants::file::DirectoryRecord): the identity of a granted directory when it was
-/// first opened. If no plugin could replace the directory, the entry is updated when the identity changes.
+/// An entry of [`DirectoryRecord`](crate::grants::file::DirectoryRecord): the identity of a granted directory. If a plugin
+/// could replace the directory, it is the identity when the directory was first opened, otherwise when it was last opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedDirectory {
     pub(crate) identity: DirectoryIdentity,
     /// Whether the directory was inside a directory that some grant made writable, so that a plugin could replace it.
-    pub(crate) was_inside_writable: bool,
+    pub(crate) was_inside_writable_directory: bool,
 }
 
 impl RecordedDirectory {
     /// Returns the entry to record after the directory at the same path was opened again. `current` describes the opened
     /// directory. If a plugin could replace the directory, the recorded identity stays, so that a replacement is noticed.
     pub(crate) fn updated(self, current: Self) -> Self {
-        if !self.was_inside_writable {
+        if !self.was_inside_writable_directory {
             return current;
         }
         if current.identity.matches_recorded(self.identity) {
@@ -113,7 +113,8 @@ impl RecordedDirectory {
 
     /// Returns whether this entry suffices to recognise a later replacement of the directory that `current` describes.
     pub(crate) fn covers(self, current: Self) -> bool {
-        current.identity.matches_recorded(self.identity) && (self.was_inside_writable || !current.was_inside_writable)
+        current.identity.matches_recorded(self.identity)
+            && (self.was_inside_writable_directory || !current.was_inside_writable_directory)
     }
 }
 
@@ -178,9 +179,9 @@ mod tests {
 
     #[test]
     fn a_record_without_a_birth_time_matches_by_inode_and_gets_the_birth_time() {
-        let entry = |text: &str, was_inside_writable| RecordedDirectory {
+        let entry = |text: &str, was_inside_writable_directory| RecordedDirectory {
             identity: identity(text),
-            was_inside_writable,
+            was_inside_writable_directory,
         };
         assert!(identity("1:2:300").matches_recorded(identity("1:2")));
         assert!(!identity("1:3:300").matches_recorded(identity("1:2")));

@@ -1,7 +1,7 @@
 //! Granted directories: the host resolves their paths and opens them when it reads the grants, and counts the bytes that guests
 //! write to them.
 
-mod grantable_area;
+mod grantable_directories;
 mod identity;
 mod open_directory;
 mod open_files;
@@ -9,7 +9,7 @@ mod open_path;
 mod quota;
 mod usage;
 
-pub(crate) use grantable_area::{GrantableArea, WritableRoots, real_path};
+pub(crate) use grantable_directories::{GrantableDirectories, WritableRoots, real_path};
 pub(crate) use identity::{DirectoryIdentity, DirectoryInode, RecordedDirectory};
 pub(crate) use open_directory::OpenDirectory;
 pub(crate) use open_files::OpenFiles;

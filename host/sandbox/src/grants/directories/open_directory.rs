@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::grantable_area::GrantableArea;
+use super::grantable_directories::GrantableDirectories;
 use super::identity::{DirectoryIdentity, RecordedDirectory};
 use super::open_files::OpenFiles;
 use super::quota::DirectoryQuota;
@@ -19,7 +19,7 @@ pub(crate) struct OpenDirectory {
     pub(crate) path: PathBuf,
     pub(crate) identity: DirectoryIdentity,
     /// Whether the directory is inside a directory that some grant makes writable, so that a plugin can replace it.
-    pub(crate) is_inside_writable: bool,
+    pub(crate) is_inside_writable_directory: bool,
     /// Whether a link led to the directory.
     pub(crate) has_link: bool,
     /// The path at which the guest sees the directory.
@@ -34,18 +34,19 @@ impl OpenDirectory {
     ///
     /// # Errors
     /// If the directory does not exist, is not a directory or cannot be granted. Also if the directory is not the
-    /// recorded one, in two cases: the recorded one was inside a writable directory, or a link leads to the new one. A
-    /// plugin could have created such a link with a grant of another grants file, or with a grant that was revoked.
+    /// recorded one, in two cases: the recorded one was inside a writable directory, or a link leads to the new one. The
+    /// link is refused even if it is not inside a writable directory now, because a plugin may have created it while
+    /// another grants file, or a grant that was revoked later, allowed the plugin to write there.
     pub(crate) fn open(
         rule: &DirectoryRule,
-        area: &GrantableArea,
+        grantable: &GrantableDirectories,
         recorded: Option<RecordedDirectory>,
         files: &Arc<OpenFiles>,
     ) -> io::Result<Self> {
-        let directory = area.resolve(rule)?;
+        let directory = grantable.resolve(rule)?;
         let is_replaced = |recorded: &RecordedDirectory| !directory.identity.matches_recorded(recorded.identity);
         match recorded.filter(is_replaced) {
-            Some(recorded) if recorded.was_inside_writable => {
+            Some(recorded) if recorded.was_inside_writable_directory => {
                 return Err(io::Error::other(
                     "the granted directory is no longer at this path, and a plugin could have replaced it; grant it again to use the new directory",
                 ));
@@ -64,7 +65,7 @@ impl OpenDirectory {
             handle,
             path: directory.path,
             identity: directory.identity,
-            is_inside_writable: directory.is_inside_writable,
+            is_inside_writable_directory: directory.is_inside_writable_directory,
             has_link: directory.has_link,
             guest: rule.guest.clone(),
             files: files.clone(),
@@ -75,14 +76,14 @@ impl OpenDirectory {
     ///
     /// # Errors
     /// If the directory does not exist, is not a directory, or cannot be granted.
-    pub(crate) fn check(rule: &DirectoryRule, area: &GrantableArea) -> io::Result<DirectoryIdentity> {
-        Ok(area.resolve(rule)?.identity)
+    pub(crate) fn check(rule: &DirectoryRule, grantable: &GrantableDirectories) -> io::Result<DirectoryIdentity> {
+        Ok(grantable.resolve(rule)?.identity)
     }
 
     /// Returns whether a plugin could make the path lead to a different directory later. A host that starts after such a
     /// change notices it only by the record of granted directories.
     pub(crate) fn must_be_recorded(&self) -> bool {
-        self.is_inside_writable || self.has_link
+        self.is_inside_writable_directory || self.has_link
     }
 
     /// Duplicates the handle of the directory.
@@ -143,17 +144,17 @@ mod tests {
 
     fn open(
         rule: &DirectoryRule,
-        area: &GrantableArea,
+        grantable: &GrantableDirectories,
         recorded: Option<RecordedDirectory>,
     ) -> io::Result<OpenDirectory> {
-        OpenDirectory::open(rule, area, recorded, &Arc::default())
+        OpenDirectory::open(rule, grantable, recorded, &Arc::default())
     }
 
     /// Returns the directories that can be granted while all of these rules apply.
-    fn area(rules: &[DirectoryRule]) -> GrantableArea {
-        GrantableArea {
+    fn grantable(rules: &[DirectoryRule]) -> GrantableDirectories {
+        GrantableDirectories {
             writable: WritableRoots::of(rules),
-            ..GrantableArea::default()
+            ..GrantableDirectories::default()
         }
     }
 
@@ -162,10 +163,15 @@ mod tests {
     #[test]
     fn kernel_file_systems_cannot_be_granted() {
         for host in ["/proc", "/proc/self", "/dev"] {
-            let error = open(&rule(Path::new(host), "read"), &area(&[]), None).unwrap_err();
+            let error = open(&rule(Path::new(host), "read"), &grantable(&[]), None).unwrap_err();
             assert!(error.to_string().contains("processes and devices"), "{host}: {error}");
         }
-        open(&rule(tempfile::tempdir().unwrap().path(), "read"), &area(&[]), None).unwrap();
+        open(
+            &rule(tempfile::tempdir().unwrap().path(), "read"),
+            &grantable(&[]),
+            None,
+        )
+        .unwrap();
     }
 
     // attack: L1
@@ -179,9 +185,12 @@ mod tests {
         symlink(root.join("other"), root.join("work/absolute")).unwrap();
         symlink("../other", root.join("work/relative")).unwrap();
         symlink("link/../other", root.join("through")).unwrap();
-        let writable = area(&[rule(&root.join("link"), "read-write")]);
+        let writable = grantable(&[rule(&root.join("link"), "read-write")]);
         let opened = open(&rule(&root.join("link/in"), "read"), &writable, None).unwrap();
-        assert_eq!((opened.path, opened.is_inside_writable), (root.join("work/in"), true));
+        assert_eq!(
+            (opened.path, opened.is_inside_writable_directory),
+            (root.join("work/in"), true)
+        );
         for linked_path in ["work/absolute", "work/relative", "link/absolute", "through"] {
             let rule = rule(&root.join(linked_path), "read");
             let error = open(&rule, &writable, None).unwrap_err();
@@ -189,8 +198,11 @@ mod tests {
                 error.to_string().contains("a plugin can write to"),
                 "{linked_path}: {error}"
             );
-            let opened = open(&rule, &area(&[]), None).unwrap();
-            assert_eq!((opened.path, opened.is_inside_writable), (root.join("other"), false));
+            let opened = open(&rule, &grantable(&[]), None).unwrap();
+            assert_eq!(
+                (opened.path, opened.is_inside_writable_directory),
+                (root.join("other"), false)
+            );
         }
     }
 
@@ -203,12 +215,15 @@ mod tests {
         fs::create_dir(root.join("other")).unwrap();
         symlink("../other", root.join("work/in")).unwrap();
         let rules = [root.join("work/in"), root.join("work")].map(|host| rule(&host, "read-write"));
-        let area = area(&rules);
-        assert!(open(&rules[0], &area, None).is_err());
-        let outer = open(&rules[1], &area, None).unwrap();
-        assert!(!outer.is_inside_writable);
-        let neighbour = open(&rule(&root.join("other"), "read"), &area, None).unwrap();
-        assert!(!neighbour.is_inside_writable, "the link made nothing writable");
+        let grantable = grantable(&rules);
+        assert!(open(&rules[0], &grantable, None).is_err());
+        let outer = open(&rules[1], &grantable, None).unwrap();
+        assert!(!outer.is_inside_writable_directory);
+        let neighbour = open(&rule(&root.join("other"), "read"), &grantable, None).unwrap();
+        assert!(
+            !neighbour.is_inside_writable_directory,
+            "the link made nothing writable"
+        );
     }
 
     // attack: L2
@@ -217,30 +232,30 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let host = directory.path().join("in");
         fs::create_dir(&host).unwrap();
-        let opened = open(&rule(&host, "read"), &area(&[]), None).unwrap();
+        let opened = open(&rule(&host, "read"), &grantable(&[]), None).unwrap();
         let identity: DirectoryIdentity = opened.identity.to_string().parse().unwrap();
-        let recorded = |was_inside_writable| {
+        let recorded = |was_inside_writable_directory| {
             Some(RecordedDirectory {
                 identity,
-                was_inside_writable,
+                was_inside_writable_directory,
             })
         };
-        assert!(open(&rule(&host, "read"), &area(&[]), recorded(true)).is_ok());
+        assert!(open(&rule(&host, "read"), &grantable(&[]), recorded(true)).is_ok());
         assert!(!opened.is_removed());
         fs::remove_dir(&host).unwrap();
         assert!(opened.is_removed());
         fs::create_dir(&host).unwrap();
-        let error = open(&rule(&host, "read"), &area(&[]), recorded(true)).unwrap_err();
+        let error = open(&rule(&host, "read"), &grantable(&[]), recorded(true)).unwrap_err();
         assert!(error.to_string().contains("grant it again"), "{error}");
         assert!(
-            open(&rule(&host, "read"), &area(&[]), recorded(false)).is_ok(),
+            open(&rule(&host, "read"), &grantable(&[]), recorded(false)).is_ok(),
             "no plugin could replace it"
         );
         fs::rename(&host, directory.path().join("other")).unwrap();
         symlink("other", &host).unwrap();
-        let error = open(&rule(&host, "read"), &area(&[]), recorded(false)).unwrap_err();
+        let error = open(&rule(&host, "read"), &grantable(&[]), recorded(false)).unwrap_err();
         assert!(error.to_string().contains("a link leads to another"), "{error}");
-        assert!(open(&rule(&host, "read"), &area(&[]), None).is_ok());
+        assert!(open(&rule(&host, "read"), &grantable(&[]), None).is_ok());
     }
 
     // attack: L2
@@ -253,17 +268,17 @@ mod tests {
             return; // The file system does not report birth times.
         };
         let recorded = Some(RecordedDirectory {
-            identity: open(&rule(&host, "read"), &area(&[]), None).unwrap().identity,
-            was_inside_writable: true,
+            identity: open(&rule(&host, "read"), &grantable(&[]), None).unwrap().identity,
+            was_inside_writable_directory: true,
         });
-        open(&rule(&host, "read"), &area(&[]), recorded).unwrap();
+        open(&rule(&host, "read"), &grantable(&[]), recorded).unwrap();
         // The new directory usually has the inode of the old one. Its birth time differs as soon as the clock of the
         // file system advances.
         while fs::metadata(&host).unwrap().created().unwrap() == birth_time {
             fs::remove_dir(&host).unwrap();
             fs::create_dir(&host).unwrap();
         }
-        let error = open(&rule(&host, "read"), &area(&[]), recorded).unwrap_err();
+        let error = open(&rule(&host, "read"), &grantable(&[]), recorded).unwrap_err();
         assert!(error.to_string().contains("grant it again"), "{error}");
     }
 }

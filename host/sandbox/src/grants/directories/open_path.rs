@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_primitives::ambient_authority;
 use cap_primitives::fs::{FollowSymlinks, open_ambient_dir, open_dir_nofollow, read_link_contents, stat};
 
-use super::grantable_area::WritableRoots;
+use super::grantable_directories::WritableRoots;
 use super::identity::DirectoryIdentity;
 
 /// The maximum number of links in a path, as on Linux.
@@ -20,7 +20,7 @@ pub(super) struct ResolvedDirectory {
     pub(super) path: PathBuf,
     pub(super) identity: DirectoryIdentity,
     /// Whether the directory is inside a directory that some grant makes writable, at any depth.
-    pub(super) is_inside_writable: bool,
+    pub(super) is_inside_writable_directory: bool,
     /// Whether a link was followed to reach the directory. Set only for the last directory of a path.
     pub(super) has_link: bool,
     /// Whether a plugin can write to this directory: a grant makes this directory or one that contains it writable.
@@ -129,7 +129,7 @@ impl ResolvedDirectory {
         Ok(Self {
             is_writable: writable.contains(identity.inode()),
             has_link: false,
-            is_inside_writable: false,
+            is_inside_writable_directory: false,
             handle,
             path: root,
             identity,
@@ -144,7 +144,7 @@ impl ResolvedDirectory {
         Ok(Self {
             is_writable: self.is_writable || writable.contains(identity.inode()),
             has_link: false,
-            is_inside_writable: self.is_writable,
+            is_inside_writable_directory: self.is_writable,
             handle,
             path,
             identity,

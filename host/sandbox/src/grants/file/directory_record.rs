@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use crate::grants::directories::{DirectoryIdentity, RecordedDirectory};
 use toolwit_core::file::{LockedFile, StagedFile, sibling};
 
-/// The identity that each granted directory had when it was first opened, by its path in the grants file. As long as no plugin
-/// could replace the directory, a later identity replaces the recorded one. The record is a file next to the grants file.
-/// Without a grants file, it is in memory.
+/// The identities of granted directories, by their paths in the grants file. If a plugin could replace a directory, its entry
+/// has the identity of the directory when it was first opened. The entry of any other directory has the identity of the
+/// directory when it was last opened. The record is a file next to the grants file. Without a grants file, it is in memory.
 ///
-/// An entry remains when a writable grant is revoked. Without the entry, the host would not notice that a link, which the plugin
-/// created before, leads to a different directory.
+/// The entry of a directory inside a writable directory remains after the writable grant is revoked. Before that, the plugin
+/// could replace the inner directory by a symbolic link to a different directory. Without the entry, the host would not notice
+/// the replacement.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryRecord {
     grants_file: Option<PathBuf>,
@@ -136,7 +137,7 @@ fn record_path(grants_file: &Path) -> PathBuf {
 
 fn write_record(grants_file: &Path, recorded: &HashMap<PathBuf, RecordedDirectory>) -> io::Result<()> {
     let format_line = |(path, directory): (&PathBuf, &RecordedDirectory)| {
-        let prefix = if directory.was_inside_writable {
+        let prefix = if directory.was_inside_writable_directory {
             ""
         } else {
             FIXED_PREFIX
@@ -152,7 +153,8 @@ fn write_record(grants_file: &Path, recorded: &HashMap<PathBuf, RecordedDirector
 /// The beginning of the line of a directory that no plugin could replace.
 const FIXED_PREFIX: &str = "fixed ";
 
-/// Parses a line: an optional prefix, an identity, a space and a path. The path of a rule has no line break.
+/// Parses a line: an optional prefix, an identity, a space and a path. The path has no line break, because it comes from the
+/// grants file, in which a path with a control character is invalid.
 fn parse_line(line: &str) -> io::Result<(PathBuf, RecordedDirectory)> {
     let fixed_entry = line.strip_prefix(FIXED_PREFIX);
     let (identity, path) = fixed_entry
@@ -161,7 +163,7 @@ fn parse_line(line: &str) -> io::Result<(PathBuf, RecordedDirectory)> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line has no path"))?;
     let directory = RecordedDirectory {
         identity: identity.parse()?,
-        was_inside_writable: fixed_entry.is_none(),
+        was_inside_writable_directory: fixed_entry.is_none(),
     };
     Ok((path.into(), directory))
 }
@@ -176,14 +178,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for grants_file in [None, Some(directory.path().join("grants.toml"))] {
             let mut record = DirectoryRecord::new(grants_file);
-            for was_inside_writable in [true, false] {
+            for was_inside_writable_directory in [true, false] {
                 let opened = RecordedDirectory {
                     identity: "1:2".parse().unwrap(),
-                    was_inside_writable,
+                    was_inside_writable_directory,
                 };
                 record.add(HashMap::from([("/data".into(), opened)])).unwrap();
             }
-            assert!(record.read().unwrap()[Path::new("/data")].was_inside_writable);
+            assert!(record.read().unwrap()[Path::new("/data")].was_inside_writable_directory);
         }
     }
 }

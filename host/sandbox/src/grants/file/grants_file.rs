@@ -13,7 +13,7 @@ use super::error::{GrantsFileError, GrantsFileErrorReason};
 use super::format::{NewGrant, remove_rules, unix_nanoseconds, unix_seconds};
 use super::rule_lookup::find_rule;
 use super::use_record::UseRecord;
-use crate::grants::directories::{DirectoryIdentity, GrantableArea, OpenDirectory, WritableRoots};
+use crate::grants::directories::{DirectoryIdentity, GrantableDirectories, OpenDirectory, WritableRoots};
 use crate::grants::{DirectoryRule, Grant, GrantRules, GrantScope, Grants, GrantsError};
 use toolwit_core::file::{LockedFile, private_options, read_file, sibling};
 use toolwit_core::limits::GRANTS_BYTES_MAX;
@@ -358,11 +358,11 @@ fn check_directories(
     earlier: &[Grant],
 ) -> Result<HashMap<PathBuf, DirectoryIdentity>, GrantsFileErrorReason> {
     let all_rules = earlier.iter().flat_map(|grant| &grant.rules.files).chain(&rules.files);
-    let area = GrantableArea {
+    let grantable = GrantableDirectories {
         writable: WritableRoots::of(all_rules),
-        ..GrantableArea::default()
+        ..GrantableDirectories::default()
     };
-    let check_rule = |rule: &DirectoryRule| match OpenDirectory::check(rule, &area) {
+    let check_rule = |rule: &DirectoryRule| match OpenDirectory::check(rule, &grantable) {
         Ok(identity) => Ok((rule.host.clone(), identity)),
         Err(error) => {
             let message = format!("the directory `{}`: {error}", rule.host.display());

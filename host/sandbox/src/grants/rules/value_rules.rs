@@ -69,7 +69,7 @@ impl From<EnvRule> for EnvRuleFormat {
 #[serde(try_from = "KeyValueRuleFormat", into = "KeyValueRuleFormat")]
 pub struct KeyValueRule {
     /// The maximum size of the store, in bytes. The size of an entry is the length of its bucket name, key and value, plus
-    /// `KEY_VALUE_ENTRY_BYTES`.
+    /// `KEY_VALUE_ENTRY_OVERHEAD_BYTES`.
     pub quota_bytes: u64,
 }
 

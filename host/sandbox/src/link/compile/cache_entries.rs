@@ -31,7 +31,7 @@ pub(crate) struct CodeCacheEntry {
     last_use: SystemTime,
 }
 
-/// The number and size of entries of a code cache, and its limit.
+/// The number and size of the entries of a code cache, and the limit on their size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct CodeCacheUsage {
@@ -41,6 +41,16 @@ pub struct CodeCacheUsage {
     pub bytes: u64,
     /// The limit on the size of the machine code of all entries, in bytes.
     pub bytes_max: u64,
+}
+
+/// The number and size of the entries that were removed from a code cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RemovedCacheEntries {
+    /// The number of removed entries.
+    pub entries: usize,
+    /// The size of their machine code, in bytes.
+    pub bytes: u64,
 }
 
 impl CodeCache {
@@ -71,7 +81,7 @@ impl CodeCache {
     ///
     /// # Errors
     /// If the directory cannot be read or written.
-    pub fn set_bytes_max(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
+    pub fn set_bytes_max(&self, bytes_max: u64) -> io::Result<RemovedCacheEntries> {
         write_atomically(&self.directory().join(LIMIT_FILE), bytes_max.to_string().as_bytes())?;
         self.shrink_to(bytes_max)
     }
@@ -84,15 +94,12 @@ impl CodeCache {
     ///
     /// # Errors
     /// If the directory cannot be read or written.
-    pub fn shrink_to(&self, bytes_max: u64) -> io::Result<CodeCacheUsage> {
+    pub fn shrink_to(&self, bytes_max: u64) -> io::Result<RemovedCacheEntries> {
         self.remove_abandoned()?;
         let mut entries = self.entries()?;
         entries.sort_by_key(|entry| entry.last_use);
         let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
-        let mut removed = CodeCacheUsage {
-            bytes_max,
-            ..CodeCacheUsage::default()
-        };
+        let mut removed = RemovedCacheEntries::default();
         for entry in entries {
             if bytes <= bytes_max {
                 break;

@@ -4,13 +4,14 @@ use std::io;
 use std::path::PathBuf;
 
 use super::cache::CodeCache;
-use super::cache_entries::CodeCacheUsage;
+use super::cache_entries::{CodeCacheUsage, RemovedCacheEntries};
 use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The directory in which machine code of compiled components is cached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CodeCacheLocation {
-    /// `toolwit/code` in the user's cache directory (on Unix `$XDG_CACHE_HOME`, otherwise `~/.cache`).
+    /// `toolwit/code` in the user's cache directory. On Unix, the cache directory is `$XDG_CACHE_HOME`, or `~/.cache` if this
+    /// variable is not set.
     #[default]
     User,
     /// A directory that belongs to the user and denies access to others.
@@ -36,8 +37,8 @@ pub struct CodeCacheReport {
     pub directory: PathBuf,
     /// The number and size of its entries, and the limit.
     pub usage: CodeCacheUsage,
-    /// The number and size of the entries that the change removed. `None` if no change was requested.
-    pub removed: Option<CodeCacheUsage>,
+    /// The entries that the change removed. `None` if no change was requested.
+    pub removed: Option<RemovedCacheEntries>,
 }
 
 impl CodeCacheLocation {
@@ -68,7 +69,7 @@ impl CodeCacheLocation {
 
     fn manage_blocking(&self, change: Option<CodeCacheChange>) -> Result<CodeCacheReport, Error> {
         let directory = self.directory().ok_or_else(|| self.no_directory_error())?;
-        let apply = || -> io::Result<(CodeCacheUsage, Option<CodeCacheUsage>)> {
+        let apply = || -> io::Result<(CodeCacheUsage, Option<RemovedCacheEntries>)> {
             let cache = CodeCache::open(&directory)?;
             let removed = match change {
                 None => None,
@@ -99,7 +100,7 @@ impl CodeCacheLocation {
             ),
             Self::User | Self::Directory(_) => (
                 "the cache directory is unknown, because there is no home directory",
-                "set XDG_CACHE_HOME",
+                "set the environment variable HOME, or USERPROFILE on Windows",
             ),
         };
         Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion)

@@ -93,11 +93,11 @@ async fn a_key_of_another_length_is_replaced() {
         fs::write(cache.join("key"), key).unwrap();
         assert_eq!(call_with_cache(&cache, 1).await, "1");
         assert_eq!(fs::read(cache.join("key")).unwrap().len(), 32);
-        let modified_by_write = fs::metadata(&code_files(&cache)[0]).unwrap().modified().unwrap();
+        let modified_when_stored = fs::metadata(&code_files(&cache)[0]).unwrap().modified().unwrap();
         assert_eq!(call_with_cache(&cache, 1).await, "1");
-        let modified_by_read = fs::metadata(&code_files(&cache)[0]).unwrap().modified().unwrap();
+        let modified_after_use = fs::metadata(&code_files(&cache)[0]).unwrap().modified().unwrap();
         assert_eq!(
-            modified_by_write, modified_by_read,
+            modified_when_stored, modified_after_use,
             "the entry with the new key is used"
         );
     }
@@ -131,7 +131,7 @@ async fn the_least_recently_used_entry_is_removed_first() {
         let file = fs::File::options().append(true).open(entry).unwrap();
         file.set_modified(long_ago).unwrap();
     }
-    // Using an entry updates the time of its last use.
+    // The call updates the time of the entry's last use, because the last update is older than `TOUCH_INTERVAL`.
     call_with_cache(&directory, 2).await;
     let cache = CodeCache::open(&directory).unwrap();
     let usage = cache.usage().unwrap();
@@ -216,7 +216,7 @@ async fn the_compile_status_reports_background_compilation_and_a_failure_is_not_
 }
 
 #[tokio::test]
-async fn a_component_that_was_compiled_in_the_background_is_not_retained() {
+async fn the_bytes_of_a_component_that_was_compiled_in_the_background_are_not_retained() {
     let options = RuntimeOptions {
         code_cache: CodeCacheLocation::Off,
         ..RuntimeOptions::default()
@@ -233,7 +233,7 @@ async fn a_component_that_was_compiled_in_the_background_is_not_retained() {
     }
     assert!(
         plugin.is_compiled(),
-        "the component is linked although no caller waited"
+        "the plugin is compiled although no call waited for the compilation"
     );
     plugin.retain_component();
     fs::remove_file(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Tools that a search found on a server, in a conversation that another process resumes.
+//! Tools that a search found on a server, in a conversation that is resumed from its journal.
 
 use super::origins::Server;
 use super::*;
@@ -41,7 +41,8 @@ async fn a_tool_of_a_server_works_after_a_resume() {
     let fallback_search = async |server: Server| {
         let search = tool_search(directory.path()).await.with_source(server.clone());
         let source: Arc<dyn ToolSource> = Arc::new(server);
-        ToolSources::new([source]).or_search(0, search)
+        // With a maximum of 0 tools, the fallback search is always used.
+        ToolSources::new([source]).with_fallback_search(0, search)
     };
     assert_eq!(call_result_after_resume(fallback_search).await, "book_flight ran");
 }

@@ -20,7 +20,7 @@ fn reborrow<T: 'static>(resource: &Resource<T>) -> Resource<T> {
 macro_rules! forward {
     ($($name:ident($fd:ident: Fd $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, $fd: Fd $(, $arg: $ty)*) -> $result {
-            self.require_not_empty_root(&$fd)?;
+            self.refuse_empty_root(&$fd)?;
             types::HostDescriptor::$name(&mut self.wasi, $fd $(, $arg)*).await
         })*
     };
@@ -31,7 +31,7 @@ macro_rules! forward_path {
     ($($mode:ident $name:ident([$($flags:ident: $flags_ty:ty)?] path $(, $arg:ident: $ty:ty)*) -> $result:ty;)*) => {
         $(async fn $name(&mut self, fd: Fd, $($flags: $flags_ty,)? path: String $(, $arg: $ty)*) -> $result {
             let guest_path = self.guest_path(&fd, &path);
-            let outcome = match self.require_not_empty_root(&fd) {
+            let outcome = match self.refuse_empty_root(&fd) {
                 Ok(()) => types::HostDescriptor::$name(&mut self.wasi, fd, $($flags,)? path $(, $arg)*).await,
                 Err(error) => Err(error),
             };
@@ -64,7 +64,7 @@ impl types::HostDescriptor for FilesView<'_> {
     }
 
     async fn read_directory(&mut self, fd: Fd) -> FsResult<Resource<ReaddirIterator>> {
-        self.require_not_empty_root(&fd)?;
+        self.refuse_empty_root(&fd)?;
         self.open_listing(fd).await
     }
 
@@ -92,8 +92,8 @@ impl types::HostDescriptor for FilesView<'_> {
     async fn rename_at(&mut self, fd: Fd, path: String, to: Fd, new_path: String) -> FsResult<()> {
         let guest_paths = [self.guest_path(&fd, &path), self.guest_path(&to, &new_path)];
         let check = self
-            .require_not_empty_root(&fd)
-            .and_then(|()| self.require_not_empty_root(&to))
+            .refuse_empty_root(&fd)
+            .and_then(|()| self.refuse_empty_root(&to))
             .and_then(|()| self.require_same_quota(&fd, &to));
         let outcome = match check {
             Ok(()) => types::HostDescriptor::rename_at(&mut self.wasi, fd, path, to, new_path).await,
@@ -105,14 +105,14 @@ impl types::HostDescriptor for FilesView<'_> {
     }
 
     async fn set_size(&mut self, fd: Fd, size: u64) -> FsResult<()> {
-        self.require_not_empty_root(&fd)?;
+        self.refuse_empty_root(&fd)?;
         let hole_bytes = self.hole_bytes(&fd, size)?;
         let _reservation = self.reserve(&fd, hole_bytes).await?;
         types::HostDescriptor::set_size(&mut self.wasi, fd, size).await
     }
 
     async fn write(&mut self, fd: Fd, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
-        self.require_not_empty_root(&fd)?;
+        self.refuse_empty_root(&fd)?;
         let hole_bytes = self.hole_bytes(&fd, offset)?;
         let _reservation = self.reserve(&fd, hole_bytes.saturating_add(bytes.len() as u64)).await?;
         types::HostDescriptor::write(&mut self.wasi, fd, bytes, offset).await
@@ -194,18 +194,18 @@ impl types::HostDescriptor for FilesView<'_> {
     }
 
     fn read_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynInputStream>> {
-        self.require_not_empty_root(&fd)?;
+        self.refuse_empty_root(&fd)?;
         types::HostDescriptor::read_via_stream(&mut self.wasi, fd, offset)
     }
 
     fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
-        self.require_not_empty_root(&fd)?;
+        self.refuse_empty_root(&fd)?;
         let stream = types::HostDescriptor::write_via_stream(&mut self.wasi, reborrow(&fd), offset)?;
         self.with_quota(&fd, stream, Some(offset))
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
-        self.require_not_empty_root(&fd)?;
+        self.refuse_empty_root(&fd)?;
         let stream = types::HostDescriptor::append_via_stream(&mut self.wasi, reborrow(&fd))?;
         self.with_quota(&fd, stream, None)
     }
@@ -213,7 +213,7 @@ impl types::HostDescriptor for FilesView<'_> {
 
 impl FilesView<'_> {
     async fn create_directory(&mut self, fd: Fd, path: String) -> FsResult<()> {
-        self.require_not_empty_root(&fd)?;
+        self.refuse_empty_root(&fd)?;
         let _reservation = self.reserve(&fd, ENTRY_BYTES).await?;
         types::HostDescriptor::create_directory_at(&mut self.wasi, fd, path).await
     }
@@ -227,8 +227,8 @@ impl FilesView<'_> {
         to: Fd,
         new_path: String,
     ) -> FsResult<()> {
-        self.require_not_empty_root(&fd)?;
-        self.require_not_empty_root(&to)?;
+        self.refuse_empty_root(&fd)?;
+        self.refuse_empty_root(&to)?;
         self.require_same_quota(&fd, &to)?;
         let stat = types::HostDescriptor::stat_at(&mut self.wasi, reborrow(&fd), flags, path.clone()).await?;
         let _reservation = self.reserve(&to, stat.size.saturating_add(ENTRY_BYTES)).await?;
@@ -236,7 +236,7 @@ impl FilesView<'_> {
     }
 
     async fn create_symlink(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
-        self.require_not_empty_root(&fd)?;
+        self.refuse_empty_root(&fd)?;
         let _reservation = self
             .reserve(&fd, ENTRY_BYTES.saturating_add(target.len() as u64))
             .await?;
@@ -253,7 +253,7 @@ impl FilesView<'_> {
         open_flags: types::OpenFlags,
         flags: types::DescriptorFlags,
     ) -> FsResult<Fd> {
-        self.require_not_empty_root(&fd)?;
+        self.refuse_empty_root(&fd)?;
         let stat_result = types::HostDescriptor::stat_at(&mut self.wasi, reborrow(&fd), path_flags, path.clone()).await;
         let _reservation = match stat_result {
             Ok(stat) => {

@@ -146,7 +146,7 @@ impl FilesView<'_> {
     }
 
     /// Refuses an operation on the empty root, as on a path that does not exist.
-    fn require_not_empty_root(&self, descriptor: &Resource<Descriptor>) -> FsResult<()> {
+    fn refuse_empty_root(&self, descriptor: &Resource<Descriptor>) -> FsResult<()> {
         if self.is_empty_root(descriptor) {
             return Err(types::ErrorCode::NoEntry.into());
         }

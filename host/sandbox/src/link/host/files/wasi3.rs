@@ -58,7 +58,7 @@ fn with_files<T>(store: &FilesAccessor, work: impl FnOnce(&mut FilesView<'_>) ->
 }
 
 /// Refuses an operation on the [`EmptyRoot`](super::EmptyRoot), as on a path that does not exist.
-fn require_not_empty_root(store: &FilesAccessor, fd: &Fd) -> FilesystemResult<()> {
+fn refuse_empty_root(store: &FilesAccessor, fd: &Fd) -> FilesystemResult<()> {
     if with_files(store, |files| files.is_empty_root(fd)) {
         return Err(types::ErrorCode::NoEntry.into());
     }
@@ -92,7 +92,7 @@ fn require_same_quota(store: &FilesAccessor, from: &Fd, to: &Fd) -> FilesystemRe
 macro_rules! forward {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty;)*) => {
         $(async fn $name(store: &FilesAccessor, fd: Fd $(, $arg: $ty)*) -> FilesystemResult<$result> {
-            require_not_empty_root(store, &fd)?;
+            refuse_empty_root(store, &fd)?;
             <WasiFilesystem as Operations<HostState>>::$name(&wasi_accessor(store), fd $(, $arg)*).await
         })*
     };
@@ -109,7 +109,7 @@ macro_rules! forward_path {
             $(, $arg: $ty)*
         ) -> FilesystemResult<$result> {
             let guest_path = with_files(store, |files| files.guest_path(&fd, &path));
-            let outcome = match require_not_empty_root(store, &fd) {
+            let outcome = match refuse_empty_root(store, &fd) {
                 Ok(()) => {
                     let wasi = wasi_accessor(store);
                     <WasiFilesystem as Operations<HostState>>::$name(&wasi, fd, $($flags,)? path $(, $arg)*).await
@@ -223,7 +223,7 @@ impl Operations<HostState> for GrantedFiles3 {
     }
 
     async fn set_size(store: &FilesAccessor, fd: Fd, size: u64) -> FilesystemResult<()> {
-        require_not_empty_root(store, &fd)?;
+        refuse_empty_root(store, &fd)?;
         let _disk_lock = lock_disk(store).await;
         let hole_bytes = with_files(store, |files| files.hole_bytes(&fd, size))?;
         let _reservation = reserve_quota(store, &fd, hole_bytes).await?;
@@ -233,7 +233,7 @@ impl Operations<HostState> for GrantedFiles3 {
     async fn create_directory_at(store: &FilesAccessor, fd: Fd, path: String) -> FilesystemResult<()> {
         let guest_path = with_files(store, |files| files.guest_path(&fd, &path));
         let create = async {
-            require_not_empty_root(store, &fd)?;
+            refuse_empty_root(store, &fd)?;
             let _disk_lock = lock_disk(store).await;
             let _reservation = reserve_quota(store, &fd, ENTRY_BYTES).await?;
             <WasiFilesystem as Operations<HostState>>::create_directory_at(&wasi_accessor(store), fd, path).await
@@ -264,8 +264,8 @@ impl Operations<HostState> for GrantedFiles3 {
             [files.guest_path(&fd, &path), files.guest_path(&to, &new_path)]
         });
         let rename = async {
-            require_not_empty_root(store, &fd)?;
-            require_not_empty_root(store, &to)?;
+            refuse_empty_root(store, &fd)?;
+            refuse_empty_root(store, &to)?;
             require_same_quota(store, &fd, &to)?;
             <WasiFilesystem as Operations<HostState>>::rename_at(&wasi_accessor(store), fd, path, to, new_path).await
         };
@@ -276,7 +276,7 @@ impl Operations<HostState> for GrantedFiles3 {
     async fn symlink_at(store: &FilesAccessor, fd: Fd, target: String, path: String) -> FilesystemResult<()> {
         let guest_path = with_files(store, |files| files.guest_path(&fd, &path));
         let create = async {
-            require_not_empty_root(store, &fd)?;
+            refuse_empty_root(store, &fd)?;
             let _disk_lock = lock_disk(store).await;
             let _reservation = reserve_quota(store, &fd, ENTRY_BYTES.saturating_add(target.len() as u64)).await?;
             <WasiFilesystem as Operations<HostState>>::symlink_at(&wasi_accessor(store), fd, target, path).await

@@ -6,7 +6,7 @@ use wasmtime_wasi::p3::bindings::filesystem::types;
 use wasmtime_wasi::p3::filesystem::{FilesystemError, FilesystemResult};
 
 use super::{
-    Fd, FilesAccessor, Operations, lock_disk, require_not_empty_root, require_same_quota, reserve_quota, wasi_accessor,
+    Fd, FilesAccessor, Operations, lock_disk, refuse_empty_root, require_same_quota, reserve_quota, wasi_accessor,
     with_files,
 };
 use crate::grants::directories::ENTRY_BYTES;
@@ -21,8 +21,8 @@ pub(super) async fn create_hard_link(
     to: Fd,
     new_path: String,
 ) -> FilesystemResult<()> {
-    require_not_empty_root(store, &fd)?;
-    require_not_empty_root(store, &to)?;
+    refuse_empty_root(store, &fd)?;
+    refuse_empty_root(store, &to)?;
     require_same_quota(store, &fd, &to)?;
     let _disk_lock = lock_disk(store).await;
     let wasi = wasi_accessor(store);
@@ -42,7 +42,7 @@ pub(super) async fn open(
     open_flags: types::OpenFlags,
     flags: types::DescriptorFlags,
 ) -> FilesystemResult<Fd> {
-    require_not_empty_root(store, &fd)?;
+    refuse_empty_root(store, &fd)?;
     let _disk_lock = lock_disk(store).await;
     let wasi = wasi_accessor(store);
     let directory = Resource::new_borrow(fd.rep());

@@ -41,7 +41,7 @@ impl WritableRoots {
 /// The directories that can be granted: all except the root of a file system, kernel file systems, and directories that
 /// overlap the host's own files. The directories of plugins can be granted for reading only.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct GrantableArea {
+pub(crate) struct GrantableDirectories {
     /// Real paths of the host's own files and directories, which cannot be granted.
     pub(crate) protected_paths: Vec<PathBuf>,
     /// Real paths of files and directories from which the host loads plugins. They can be granted for reading only.
@@ -50,7 +50,7 @@ pub(crate) struct GrantableArea {
     pub(crate) writable: WritableRoots,
 }
 
-impl GrantableArea {
+impl GrantableDirectories {
     /// Opens the directory of a rule, after following links.
     ///
     /// # Errors

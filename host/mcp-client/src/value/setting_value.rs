@@ -1,4 +1,4 @@
-//! One setting of a server, whose value can come from a secret, the environment or the context.
+//! The value of a setting of a server, which can come from a secret, the environment or the context.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use zeroize::Zeroizing;
 use super::source::ValueSource;
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
-/// A setting whose value is literal text, a secret, an environment variable of the host, a value of the caller's context,
-/// or several of them in sequence.
+/// The value of a setting of a server, such as an argument, a header or an environment variable of its process: literal
+/// text, a secret, an environment variable of the host, a value of the caller's context, or several of them in sequence.
 ///
 /// In `mcp.toml`, literal text is a string. Every other source is a table with an optional `prefix`:
-/// `{ secret = "github-token" }`, `{ env = "TOKEN" }` or `{ context = "token" }`. The `Display` and `Debug` forms of a
-/// setting show literal text, and only the names of the other sources.
+/// `{ secret = "github-token" }`, `{ env = "TOKEN" }` or `{ context = "token" }`. The `Display` and `Debug` forms show
+/// literal text, and only the names of the other sources.
 ///
 /// ```
-/// use toolwit_mcp_client::Setting;
+/// use toolwit_mcp_client::SettingValue;
 ///
-/// let header = Setting::secret("github-token").with_prefix("token ");
+/// let header = SettingValue::secret("github-token").with_prefix("token ");
 /// assert_eq!(header.to_string(), "token {secret github-token}");
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Setting(Vec<Part>);
+pub struct SettingValue(Vec<Part>);
 
 /// A part of a value: literal text, or the name of a secret, of an environment variable or of a value of the context.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -34,20 +34,20 @@ enum Part {
     Context(String),
 }
 
-impl Setting {
-    /// Returns a setting whose value is this text.
+impl SettingValue {
+    /// Returns this text as a value.
     #[must_use]
     pub fn text(value: impl Into<String>) -> Self {
         Self(vec![Part::Text(value.into())])
     }
 
-    /// Returns a setting with the value of a secret; see [`ValueSource::secret`].
+    /// Returns the value of a secret; see [`ValueSource::secret`].
     #[must_use]
     pub fn secret(name: impl Into<String>) -> Self {
         Self(vec![Part::Secret(name.into())])
     }
 
-    /// Returns a setting with the value of an environment variable of the host; see [`ValueSource::variable`].
+    /// Returns the value of an environment variable of the host; see [`ValueSource::variable`].
     #[must_use]
     pub fn variable(name: impl Into<String>) -> Self {
         Self(vec![Part::Variable {
@@ -56,7 +56,7 @@ impl Setting {
         }])
     }
 
-    /// Returns a setting with a value of the caller's [`ToolContext`], such as the token of the end user.
+    /// Returns a value of the caller's [`ToolContext`], such as the token of the end user.
     #[must_use]
     pub fn context(key: impl Into<String>) -> Self {
         Self(vec![Part::Context(key.into())])
@@ -160,7 +160,7 @@ fn missing_key(message: &str) -> Error {
     Error::new(ErrorKind::MissingKey, Phase::Registry, message)
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for SettingValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|part| match part {
             Part::Text(text) => f.write_str(text),
@@ -171,37 +171,37 @@ impl fmt::Display for Setting {
     }
 }
 
-impl fmt::Debug for Setting {
+impl fmt::Debug for SettingValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
 }
 
-impl From<&str> for Setting {
+impl From<&str> for SettingValue {
     fn from(text: &str) -> Self {
         Self::text(text)
     }
 }
 
 /// Serialises as its `Display` form.
-impl Serialize for Setting {
+impl Serialize for SettingValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// The form of a setting in `mcp.toml`.
+/// The form of a value in `mcp.toml`.
 #[derive(Deserialize)]
 #[serde(
     untagged,
     expecting = "expected text, or a table with one of the keys `secret`, `env` and `context`"
 )]
-enum SettingForm {
+enum SettingValueForm {
     Text(String),
     Source(SourceForm),
 }
 
-/// The table of a setting whose value is not literal text. It has exactly one of the keys `secret`, `env` and `context`,
+/// The table of a value that is not literal text. It has exactly one of the keys `secret`, `env` and `context`,
 /// and optionally a `prefix`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -212,13 +212,13 @@ struct SourceForm {
     prefix: Option<String>,
 }
 
-impl<'de> Deserialize<'de> for Setting {
+impl<'de> Deserialize<'de> for SettingValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let source = match SettingForm::deserialize(deserializer)? {
-            SettingForm::Text(text) => return Ok(Self::text(text)),
-            SettingForm::Source(source) => source,
+        let source = match SettingValueForm::deserialize(deserializer)? {
+            SettingValueForm::Text(text) => return Ok(Self::text(text)),
+            SettingValueForm::Source(source) => source,
         };
-        let setting = match (source.secret, source.env, source.context) {
+        let value = match (source.secret, source.env, source.context) {
             (Some(name), None, None) => Self::secret(name),
             (None, Some(name), None) => Self::variable(name),
             (None, None, Some(key)) => Self::context(key),
@@ -229,8 +229,8 @@ impl<'de> Deserialize<'de> for Setting {
             }
         };
         Ok(match source.prefix {
-            Some(prefix) => setting.with_prefix(prefix),
-            None => setting,
+            Some(prefix) => value.with_prefix(prefix),
+            None => value,
         })
     }
 }
@@ -256,21 +256,24 @@ mod tests {
     #[test]
     fn a_value_comes_from_its_source_and_a_missing_value_is_an_error() {
         let context = ToolContext::new().with("token", "t-1");
-        let resolve = |setting: Setting| setting.resolve(&Values, &context).map(|value| value.to_string());
+        let resolve = |value: SettingValue| value.resolve(&Values, &context).map(|text| text.to_string());
         assert_eq!(
-            resolve(Setting::secret("key").with_prefix("token ")).unwrap(),
+            resolve(SettingValue::secret("key").with_prefix("token ")).unwrap(),
             "token hunter22"
         );
-        assert_eq!(resolve(Setting::context("token")).unwrap(), "t-1");
+        assert_eq!(resolve(SettingValue::context("token")).unwrap(), "t-1");
         assert_eq!(
-            resolve(Setting::from_template("${HOME}/x:${PORT:-80}")).unwrap(),
+            resolve(SettingValue::from_template("${HOME}/x:${PORT:-80}")).unwrap(),
             "/srv/ada/x:80"
         );
-        assert_eq!(resolve(Setting::from_template("${unclosed")).unwrap(), "${unclosed");
+        assert_eq!(
+            resolve(SettingValue::from_template("${unclosed")).unwrap(),
+            "${unclosed"
+        );
         for missing in [
-            Setting::secret("other"),
-            Setting::variable("OTHER"),
-            Setting::context("other"),
+            SettingValue::secret("other"),
+            SettingValue::variable("OTHER"),
+            SettingValue::context("other"),
         ] {
             assert_eq!(resolve(missing).unwrap_err().kind, ErrorKind::MissingKey);
         }
@@ -279,23 +282,23 @@ mod tests {
     #[test]
     fn debug_form_shows_names_of_sources_and_no_values() {
         assert_eq!(
-            format!("{:?}", Setting::from_template("Bearer ${TOKEN}")),
+            format!("{:?}", SettingValue::from_template("Bearer ${TOKEN}")),
             "Bearer {env TOKEN}"
         );
     }
 
     #[test]
     fn a_table_has_exactly_one_source() {
-        let read = |text: &str| toml::from_str::<std::collections::BTreeMap<String, Setting>>(text);
+        let read = |text: &str| toml::from_str::<std::collections::BTreeMap<String, SettingValue>>(text);
         let read_value = |text: &str| read(text).map(|mut values| values.remove("a").unwrap());
         assert_eq!(
             read_value("a = '${HOME}'").unwrap(),
-            Setting::text("${HOME}"),
+            SettingValue::text("${HOME}"),
             "`${{HOME}}` is literal text in `mcp.toml`"
         );
         assert_eq!(
             read_value("a = { secret = 'key', prefix = 'Bearer ' }").unwrap(),
-            Setting::secret("key").with_prefix("Bearer ")
+            SettingValue::secret("key").with_prefix("Bearer ")
         );
         for invalid in [
             "a = {}",

@@ -1,4 +1,4 @@
-//! Callers with access tokens of an authorization server.
+//! Callers with access tokens that an authorization server has signed (OAuth).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::token::{Claims, TokenRefusal, TokenVerifier};
 const SUBJECTS_MAX: usize = 4_096;
 
 /// Resolves signed access tokens to callers, by the configured rules.
-pub(super) struct SignedCallers {
+pub(super) struct OauthCallers {
     verifier: TokenVerifier,
     required_scopes: Vec<String>,
     rules: Vec<LimitedRule>,
@@ -32,7 +32,7 @@ pub(super) struct LimitedRule {
     pub(super) pending: Arc<PendingRequests>,
 }
 
-impl SignedCallers {
+impl OauthCallers {
     pub(super) fn new(verifier: TokenVerifier, required_scopes: Vec<String>, rules: Vec<LimitedRule>) -> Self {
         Self {
             verifier,

@@ -7,15 +7,16 @@ use super::callers::Refusal;
 use super::options::ProtectedResource;
 use super::router::{MCP_PATH, PROTECTED_RESOURCE_PATH, Rejection, rejected};
 
-/// Creates the responses that describe to clients how they can be authorised (RFC 6750, RFC 9728).
-pub(super) struct Challenger {
+/// Creates the responses to requests that have no caller. A challenge is the header `WWW-Authenticate` of such a response, which
+/// describes how the client can be authorised (RFC 6750, RFC 9728).
+pub(super) struct AuthChallenges {
     /// The URL of the server's protected resource metadata.
     metadata_url: Option<String>,
     /// The scopes that every access token of an authorization server needs.
     scopes: Vec<String>,
 }
 
-impl Challenger {
+impl AuthChallenges {
     pub(super) fn new(resource: Option<&ProtectedResource>, scopes: Vec<String>) -> Self {
         let metadata_url = resource.map(|resource| {
             let base_url = resource.resource.trim_end_matches('/').trim_end_matches(MCP_PATH);
