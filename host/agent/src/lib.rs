@@ -20,7 +20,7 @@
 //! | `state` | the data of a conversation: history, late results, long results |
 //! | `toolbox` | callable and declared tools, eviction, the gateway |
 //! | `tools` | native tools: blackboard, process, communication |
-//! | `process` | [`Process`], budgets and usage |
+//! | `process` | [`AgentProcess`], budgets and usage |
 //! | `journal` | [`Journal`], [`JournalStore`]: sessions that are stored and continued |
 //! | `event` | [`Event`], [`Observer`], [`Trace`] |
 //! | `outcome` | [`RunOutcome`], [`RunError`], stop reasons |
@@ -70,7 +70,7 @@ pub use journal::{
 pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};
 pub use process::{
-    Budget, ModelUsage, ModelUsageKind, Process, ProcessAction, ProcessStatus, RemainingBudget, ToolUsage,
+    AgentProcess, Budget, ModelUsage, ModelUsageKind, ProcessAction, ProcessStatus, RemainingBudget, ToolUsage,
 };
 pub use replay::{
     CallOrigin, Difference, Divergence, RecordedCall, Recording, RecordingError, Replay, ReplayedCall, StartedReplay,

@@ -1,4 +1,4 @@
-//! Changes core modules that Go built: they do not read a clock while a component must not call its host.
+//! Changes core modules that Go built, so that the exports that manage memory do not call the imported clock.
 //!
 //! The host calls two kinds of exports of a component for its own purposes: `cabi_realloc` allocates memory, and
 //! `cabi_post_…` frees results. A component that calls an import in these exports traps. Go's memory management reads

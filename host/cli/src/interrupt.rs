@@ -162,7 +162,7 @@ enum Signal {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a second interrupt does not wait for destructors; the library never exits the process"
+    reason = "the command line owns the process, and a second interrupt must end it without waiting for destructors"
 )]
 fn exit_immediately() -> ! {
     std::process::exit(Exit::Interrupted as i32)

@@ -63,14 +63,14 @@ pub fn client_builder(encryption: Encryption) -> Result<ClientBuilder, TlsError>
     Ok(builder)
 }
 
-/// Returns whether the host of a URL is this machine: a loopback address, also as an IPv6-mapped one, or a name that
-/// RFC 6761 reserves for loopback addresses (`localhost` and its subdomains).
+/// Returns whether the host of a URL is this machine: `localhost` or a loopback address, also in its IPv6-mapped form. Subdomains
+/// of `localhost` are not, because an untrusted DNS server could resolve them to another machine.
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+        Err(_) => host == "localhost",
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
             ("[::1]:80", true),
             ("[::ffff:127.0.0.1]", true),
             ("LOCALHOST", true),
-            ("mcp.localhost", true),
+            ("mcp.localhost", false),
             ("localhost.example.com", false),
             ("mylocalhost", false),
             ("127.0.0.1.example.com", false),

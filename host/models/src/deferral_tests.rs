@@ -11,7 +11,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::{Anthropic, OpenAi, OpenAiResponses, ResponseMode};
 use toolwit_agent::Conversation;
-use toolwit_agent::model::{ChatModel, ChatOptions, ChatRequest, DeclaredTool, Delivery};
+use toolwit_agent::model::{ChatModel, ChatOptions, ChatRequest, DeclaredTool, ToolDelivery};
 use toolwit_core::{Message, NativeTool, ToolDefinition, ToolId, ToolName, ToolResult};
 
 /// Starts a server that returns these responses in order, one to each request.
@@ -26,7 +26,7 @@ async fn start_server(responses: &[Value]) -> MockServer {
 }
 
 /// Runs a conversation with one tool. Returns the answer and the bodies of the requests.
-async fn run(model: impl ChatModel + 'static, delivery: Delivery, server: &MockServer) -> (String, Vec<Value>) {
+async fn run(model: impl ChatModel + 'static, delivery: ToolDelivery, server: &MockServer) -> (String, Vec<Value>) {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let weather = NativeTool::new("weather", "Returns the weather.", schema, |arguments, _| async move {
         Ok(ToolResult::text(format!("sunny in {}", arguments["city"])))
@@ -68,7 +68,7 @@ fn anthropic(server: &MockServer) -> Anthropic {
 #[tokio::test]
 async fn anthropic_defers_tools_and_its_search_is_sent_back() {
     let server = start_server(&anthropic_responses()).await;
-    let (answer, bodies) = run(anthropic(&server), Delivery::Native, &server).await;
+    let (answer, bodies) = run(anthropic(&server), ToolDelivery::Native, &server).await;
     assert_eq!(answer, "Sunny.");
     let tools = &bodies[0]["tools"];
     assert_eq!(tools[0]["type"], "tool_search_tool_bm25_20251119");
@@ -104,7 +104,7 @@ async fn a_response_that_anthropic_paused_is_continued() {
     let paused = json!({"content": content[..2], "stop_reason": "pause_turn", "usage": usage});
     let continuation = json!({"content": content[2..], "stop_reason": "tool_use", "usage": usage});
     let server = start_server(&[paused, continuation, answer]).await;
-    let (answer, bodies) = run(anthropic(&server), Delivery::Native, &server).await;
+    let (answer, bodies) = run(anthropic(&server), ToolDelivery::Native, &server).await;
     assert_eq!(answer, "Sunny.");
     let sent_messages = bodies[1]["messages"].as_array().unwrap();
     assert_eq!(
@@ -127,7 +127,7 @@ async fn with_the_delivery_list_no_tool_is_deferred_and_the_answer_is_the_same()
     let blocks = call["content"].as_array_mut().unwrap();
     blocks.drain(1..3);
     let server = start_server(&[call, answer]).await;
-    let (answer, bodies) = run(anthropic(&server), Delivery::List, &server).await;
+    let (answer, bodies) = run(anthropic(&server), ToolDelivery::List, &server).await;
     assert_eq!(answer, "Sunny.");
     assert!(!bodies[0]["tools"].to_string().contains("defer_loading"));
     assert_eq!(bodies[1]["messages"][2]["content"][0]["content"], "sunny in \"Rome\"");
@@ -152,7 +152,7 @@ async fn openai_responses_defers_tools_and_its_search_is_sent_back() {
     .await;
     let builder = OpenAiResponses::builder("gpt-5.4").base_url(server.uri());
     let model = builder.response_mode(ResponseMode::Complete).build().unwrap();
-    let (answer, bodies) = run(model, Delivery::Native, &server).await;
+    let (answer, bodies) = run(model, ToolDelivery::Native, &server).await;
     assert_eq!(answer, "Sunny.");
     let tools = &bodies[0]["tools"];
     assert_eq!(tools[0], json!({"type": "tool_search"}));
@@ -219,7 +219,8 @@ async fn tools_of_a_plugin_are_deferred_in_its_namespace() {
         let builder = OpenAiResponses::builder("gpt-5.4").base_url(server.uri());
         let model = builder.response_mode(mode).build().unwrap();
         let question = Message::user("Does it rain in Rome?");
-        let request = |history| ChatRequest::new(history, &tools, &options, &cancel).with_delivery(Delivery::Native);
+        let request =
+            |history| ChatRequest::new(history, &tools, &options, &cancel).with_delivery(ToolDelivery::Native);
         let response = model.chat(request(std::slice::from_ref(&question))).await.unwrap();
         let call = &response.tool_calls[0];
         assert_eq!((&*call.name, &*call.arguments), ("rain", "{\"city\": \"Rome\"}"));
@@ -254,7 +255,10 @@ async fn tools_of_a_plugin_are_deferred_in_its_namespace() {
 #[tokio::test]
 async fn an_api_without_deferral_refuses_the_delivery_native() {
     let model = OpenAi::builder("m").base_url("http://127.0.0.1:1/v1").build().unwrap();
-    let result = Conversation::builder().model(model).delivery(Delivery::Native).build();
+    let result = Conversation::builder()
+        .model(model)
+        .delivery(ToolDelivery::Native)
+        .build();
     let error = result.err().unwrap().to_string();
     assert!(error.contains("does not support the delivery `native`"), "{error}");
 }

@@ -40,11 +40,11 @@ pub(crate) fn current_state(health: &ToolHealth, now_ms: u64) -> HealthState {
     }
 }
 
-/// Converts the outcome of a call to a health check: its stage and its outcome. `None` if the outcome of the call shows nothing
-/// about the health of the tool: the tool itself returned the error, or the cause is outside of the tool, such as invalid
-/// arguments, a missing key or grant, or a cancellation.
+/// Converts the outcome of a call to a health check: the stage and the outcome of the check. `None` if the outcome of the call
+/// shows nothing about the health of the tool: the tool itself returned the error, or the cause is outside of the tool, such as
+/// invalid arguments, a missing key or grant, or a cancellation.
 #[must_use]
-pub fn check_outcome(outcome: Result<&ToolResult, &Error>) -> Option<(CheckStage, CheckOutcome)> {
+pub fn health_check(outcome: Result<&ToolResult, &Error>) -> Option<(CheckStage, CheckOutcome)> {
     let error = match outcome {
         Ok(result) if result.is_error() => return None,
         Ok(_) => return Some((CheckStage::Execution, CheckOutcome::Success)),
@@ -73,7 +73,7 @@ mod tests {
     use crate::store::CallRecord;
 
     fn check_of_error(kind: ErrorKind, phase: Phase) -> Option<(CheckStage, CheckOutcome)> {
-        check_outcome(Err(&Error::new(kind, phase, "no")))
+        health_check(Err(&Error::new(kind, phase, "no")))
     }
 
     // accept: 122, accept: 136
@@ -91,7 +91,7 @@ mod tests {
         ] {
             assert_eq!(check_of_error(kind, phase), None, "{kind} {phase}");
         }
-        assert_eq!(check_outcome(Ok(&ToolResult::error("no such customer"))), None);
+        assert_eq!(health_check(Ok(&ToolResult::error("no such customer"))), None);
         let failure = || CheckOutcome::Failure("no".to_owned());
         for kind in [
             ErrorKind::Trap,
@@ -108,7 +108,7 @@ mod tests {
             Some((CheckStage::Loading, failure()))
         );
         assert_eq!(
-            check_outcome(Ok(&ToolResult::text("3"))),
+            health_check(Ok(&ToolResult::text("3"))),
             Some((CheckStage::Execution, CheckOutcome::Success))
         );
     }

@@ -49,7 +49,7 @@ pub use catalog::{
     InnerTool, Query, RankingSignals, TermExtractor, Terms,
 };
 pub use discovery::{DiscoveryOutcome, DiscoveryTargets, DynamicDiscovery, TOOLS_NOT_DISCOVERED};
-pub use health::{FailingTool, check_outcome};
+pub use health::{FailingTool, health_check};
 pub use install::{
     AddError, AddedPackage, Download, FileDigest, FileUrl, Installation, NameConflict, PackageQuery, PackageSource,
     RemoteFile, RemovedPackage, pack,

@@ -133,6 +133,26 @@ async fn the_result_of_a_program_is_limited_with_its_escapes_and_its_error_outpu
 }
 
 #[tokio::test]
+async fn the_error_of_a_program_has_its_error_output_as_log() {
+    let too_much_output = format!("{WRITE_CONTROL_CHARACTERS} i32.const 0");
+    for (end, kind) in [
+        ("unreachable", ErrorKind::Trap),
+        (&too_much_output, ErrorKind::ResultBytes),
+    ] {
+        let functions =
+            format!(r#"{IMPORTS} (func (export "wasi:cli/run@0.2.0#run") (result i32) {WRITE_LETTERS} {end})"#);
+        let (_scope, tool) = tool(component("program", &functions)).await;
+        let limits = LimitOverrides::default().with_result_bytes_max(9);
+        let error = call(&tool, limits).await.unwrap_err();
+        assert_eq!(
+            (error.kind, error.log.as_deref()),
+            (kind, Some("abcdefghij")),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_call_on_a_session_instance_has_its_own_limits_of_log_and_resources() {
     // Each call creates a stream and does not drop it.
     let functions = format!(

@@ -81,6 +81,10 @@ impl HttpDownloader {
 
     /// Returns the error for a request that failed, with its innermost cause.
     fn request_error(&self, url: &FileUrl, error: &reqwest::Error) -> Error {
+        if error.is_timeout() && error.is_connect() {
+            let why = format!("no connection was established within {}", Span(CONNECT_WALL_MAX));
+            return download_error(ErrorKind::Io, url, &why);
+        }
         if error.is_timeout() {
             let why = format!("the download took longer than {}", Span(self.wall_max));
             return download_error(ErrorKind::Timeout, url, &why)

@@ -6,7 +6,7 @@ use super::agentic_tool::AgenticTool;
 use crate::conversation::Conversation;
 use crate::model::ModelError;
 use crate::outcome::{RunError, RunFailure, RunOutcome};
-use crate::process::{Account, AgentName, FailedAgent, Process};
+use crate::process::{Account, AgentName, AgentProcess, FailedAgent};
 use toolwit_core::limits::AGENT_DEPTH_MAX;
 use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{Role, ToolContext, ToolError, ToolResult};
@@ -26,7 +26,7 @@ pub(super) async fn run_agent(
 }
 
 fn check_depth(context: &ToolContext) -> Result<(), ToolError> {
-    let depth = Process::of(context).map_or(0, |process| process.depth());
+    let depth = AgentProcess::of(context).map_or(0, |process| process.depth());
     if depth < AGENT_DEPTH_MAX {
         return Ok(());
     }

@@ -47,7 +47,8 @@ pub struct AgenticTool {
     parameters: Vec<Parameter>,
     pub(super) config: LoopConfig,
     pub(super) make_system_prompt: Option<Arc<MakeSystemPrompt>>,
-    /// The error of the first invalid parameter. Every call returns it.
+    /// The error of the first invalid parameter. A call checks its arguments and its nesting depth first, and then fails with this
+    /// error.
     pub(super) parameter_error: Option<Error>,
 }
 
@@ -77,7 +78,8 @@ impl AgenticTool {
         self
     }
 
-    /// Adds a parameter. The parameters replace the argument `task`. If a parameter is invalid, every call returns its error.
+    /// Adds a parameter. The parameters replace the argument `task`. If a parameter is invalid, every call fails. A call checks its
+    /// arguments and its nesting depth first, and then fails with the error of the parameter.
     #[must_use]
     pub fn with_parameter(mut self, parameter: Parameter) -> Self {
         self.parameters.push(parameter);
@@ -162,39 +164,45 @@ impl AgenticTool {
         self.map_config(|config| config.with_tools(tools))
     }
 
-    /// Adds the tools of a role. The [groups of the configuration](LoopConfig::with_groups) define the roles. If the
-    /// configuration has no groups, the groups of the calling conversation define them.
+    /// Adds the tools of the tool group with this role, such as `web`. The role is looked up in the
+    /// [groups of the configuration](LoopConfig::with_groups). If the configuration has no groups, the role is looked up in the
+    /// groups of the calling conversation.
     #[must_use]
     pub fn with_role(self, role: impl Into<String>) -> Self {
         self.map_config(|config| config.with_role(role))
     }
 
-    /// Adds a strategy to the inner loop, after the earlier strategies. Adds the initial tools and the guidance of the strategy.
+    /// Adds a strategy to the inner loop, after the earlier strategies. Also adds the initial tools of the strategy. The guidance
+    /// of the strategy applies unless guidance is already set.
     #[must_use]
     pub fn with_strategy(self, strategy: impl InjectionStrategy + 'static) -> Self {
         self.map_config(|config| config.with_strategy(strategy))
     }
 
-    /// Sets the playbook, with its tools. It replaces an earlier playbook.
+    /// Sets the playbook, and adds its tools. The playbook replaces an earlier playbook and its tools.
     #[must_use]
     pub fn with_playbook(self, playbook: Playbook) -> Self {
         self.map_config(|config| config.with_playbook(playbook))
     }
 
-    /// Sets the state machine, with its tools. It replaces an earlier state machine, so a copy can
+    /// Sets the state machine, and adds its tools. The state machine replaces an earlier state machine and its tools.
+    ///
+    /// A clone of the agentic tool can have another state machine than the original. For example, its state machine can
     /// [start in another state](StateMachine::with_initial_state).
     #[must_use]
     pub fn with_state_machine<S: MachineState>(self, machine: StateMachine<S>) -> Self {
         self.map_config(|config| config.with_state_machine(machine))
     }
 
-    /// Chains tools to objects that inner tools return, as [`LoopConfig::with_chaining`] does.
+    /// Chains tools to returned objects: the methods of a type are declared from the start, and act on the object that an inner
+    /// tool returned last. See [`LoopConfig::with_chaining`].
     #[must_use]
     pub fn with_chaining(self, chaining: Chaining) -> Self {
         self.map_config(|config| config.with_chaining(chaining))
     }
 
-    /// Appends a reference to the inner system prompt, and adds its tools.
+    /// Adds a reference: the instructions and tools for a subject, such as the user's memory. The instructions are appended to
+    /// the inner system prompt. The tools become inner tools.
     #[must_use]
     pub fn with_reference(self, reference: &Reference) -> Self {
         self.map_config(|config| config.with_reference(reference))

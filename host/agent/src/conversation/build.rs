@@ -9,13 +9,13 @@ use super::earlier_state::take_earlier_state;
 use super::loop_config::LoopConfig;
 use super::restoration::restore_from_events;
 use super::tool_references::check_tool_references;
-use crate::event::{Event, Observer, Observers, OuterObservers};
+use crate::event::{Event, Observer, Observers, OuterConversationObservers};
 use crate::group::{SourceCache, ToolGroups};
 use crate::injection::{InjectionStrategy, StrategyChain};
 use crate::journal::Journal;
-use crate::model::{ChatModel, Delivery, ModelChoice, ModelTask, Models};
+use crate::model::{ChatModel, ModelChoice, ModelTask, Models, ToolDelivery};
 use crate::outcome::RunOutcome;
-use crate::process::Process;
+use crate::process::AgentProcess;
 use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, gateway_tool};
 use toolwit_core::{
@@ -66,7 +66,7 @@ impl ConversationBuilder {
         let read_result: Arc<dyn Tool> = Arc::new(read_result_tool(long_results.clone())?);
         config.tools.extend(gateway_tools(config.delivery, &read_result)?);
         let (tools, guards) = guarded_tools(&mut config, &context)?;
-        let process = Arc::new(Process::begin(goal, config.budget, &context));
+        let process = Arc::new(AgentProcess::begin(goal, config.budget, &context));
         let observers = all_observers(&process, journal.as_ref(), config.observers, &context);
         let mut state = ConversationState {
             history,
@@ -114,8 +114,8 @@ impl ConversationBuilder {
 
 /// Returns the tools that the delivery `gateway` declares from the start: `call_tool`, which calls injected tools, and
 /// `read_result`. Returns no tools for another delivery.
-fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
-    if delivery != Delivery::Gateway {
+fn gateway_tools(delivery: ToolDelivery, read_result: &Arc<dyn Tool>) -> Result<Vec<Arc<dyn Tool>>, Error> {
+    if delivery != ToolDelivery::Gateway {
         return Ok(Vec::new());
     }
     Ok(vec![Arc::new(gateway_tool()?), read_result.clone()])
@@ -123,14 +123,18 @@ fn gateway_tools(delivery: Delivery, read_result: &Arc<dyn Tool>) -> Result<Vec<
 
 /// Returns the observers of the conversation. The journal is first: it receives each event before the other observers.
 fn all_observers(
-    process: &Process,
+    process: &AgentProcess,
     journal: Option<&Arc<Journal>>,
     configured_observers: Vec<Arc<dyn Observer>>,
     context: &ToolContext,
 ) -> Observers {
     let recorder = journal.map(|journal| journal.clone() as Arc<dyn Observer>);
     let observers = recorder.into_iter().chain(configured_observers).collect();
-    Observers::new(process.origin(), observers, context.extension::<OuterObservers>())
+    Observers::new(
+        process.origin(),
+        observers,
+        context.extension::<OuterConversationObservers>(),
+    )
 }
 
 /// Adds the journal to the context, through which the conversation and its agents request approvals. If `forwards_agent_events`
@@ -146,7 +150,7 @@ fn with_journal_and_observers(
         None => context.clone(),
     };
     if forwards_agent_events {
-        context.with_extension(OuterObservers(observers.clone()))
+        context.with_extension(OuterConversationObservers(observers.clone()))
     } else {
         context
     }
@@ -231,8 +235,8 @@ fn check_events(events: &[Event], history: &History, strategies: &StrategyChain)
 }
 
 /// Rejects a delivery that the model does not support.
-fn check_delivery(delivery: Delivery, model: &dyn ChatModel) -> Result<(), Error> {
-    if delivery != Delivery::Native || model.supports_deferred_tools() {
+fn check_delivery(delivery: ToolDelivery, model: &dyn ChatModel) -> Result<(), Error> {
+    if delivery != ToolDelivery::Native || model.supports_deferred_tools() {
         return Ok(());
     }
     let message = format!("the model `{}` does not support the delivery `native`", model.name());

@@ -8,7 +8,7 @@ use crate::group::{ToolGroup, ToolGroups};
 use crate::injection::{InjectionStrategy, Reference, RegisteredTools, SEARCH_TOOLS, StrategyChain};
 use crate::journal::Journal;
 use crate::limits::LoopLimits;
-use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
+use crate::model::{ChatModel, ChatOptions, ModelChoice, Models, ToolDelivery};
 use crate::process::Budget;
 use crate::replay::StartedReplay;
 use crate::state::READ_RESULT;
@@ -234,7 +234,7 @@ impl ConversationBuilder {
         self.strategy(RegisteredTools::new(tools.clone()))
     }
 
-    /// Appends a reference to the system message and adds its tools. [`Reference::facade`] offers it as one tool instead.
+    /// Adds a reference: its tools, and its instructions at the end of the system message. [`Reference::facade`] is one tool instead.
     #[must_use]
     pub fn reference(self, reference: &Reference) -> Self {
         self.map_config(|config| config.with_reference(reference))
@@ -314,7 +314,7 @@ impl ConversationBuilder {
 
     /// Sets how injected tools are delivered to the model.
     #[must_use]
-    pub fn delivery(self, delivery: Delivery) -> Self {
+    pub fn delivery(self, delivery: ToolDelivery) -> Self {
         self.map_config(|config| config.with_delivery(delivery))
     }
 

@@ -12,7 +12,7 @@ use crate::event::{Event, Resolution};
 use crate::injection::Entities;
 use crate::journal::InterruptedRun;
 use crate::outcome::{RunError, RunOutcome};
-use crate::process::{Budget, Process};
+use crate::process::{AgentProcess, Budget};
 use crate::replay::StartedReplay;
 use crate::run::ToolLoop;
 use crate::state::ConversationState;
@@ -205,7 +205,7 @@ impl Conversation {
 
     /// Returns the goal, the actions and the budget of the conversation.
     #[must_use]
-    pub fn process(&self) -> &Arc<Process> {
+    pub fn process(&self) -> &Arc<AgentProcess> {
         &self.state.process
     }
 

@@ -52,9 +52,9 @@ fn check_calls(entries: &[TraceEntry]) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Restores the runs, calls and usage of the conversation's [`Process`](crate::process::Process) from the events of its journal.
-/// The usage of agents inside the conversation is that of its completed runs, and counts as usage of the current model. The calls
-/// of agents are not restored. The cost of an inference is computed with the price of the current model. Does nothing without a
+/// Restores the runs, calls and usage of the conversation's [`AgentProcess`](crate::process::AgentProcess) from the events of its journal.
+/// The usage of agents inside the conversation counts as usage of the current model. It is known for each process that ended a
+/// run, but not for one in which the run was suspended or interrupted. The calls of agents are not restored. The cost of an inference is computed with the price of the current model. Does nothing without a
 /// journal.
 pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) {
     if conversation.journal.is_none() {
@@ -76,6 +76,8 @@ pub(super) fn restore_usage(conversation: &ConversationState, events: &[Event]) 
                 process.begin_run(prompt.as_deref());
                 run = ChargedUsage::default();
             }
+            // The usage in `Finished` is that of the process that resumed the run.
+            Event::RunResumed { .. } => run = ChargedUsage::default(),
             Event::ModelAnswered { usage, .. } => charge(run.add(inference(usage))),
             Event::HistoryCompacted(compaction) => charge(run.add(inference(&compaction.usage))),
             Event::ToolFinished {

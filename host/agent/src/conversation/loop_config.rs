@@ -9,7 +9,7 @@ use crate::injection::{
     Chaining, EntityTools, InjectionStrategy, MachineState, Playbook, Reference, StateMachine, StrategyChain,
 };
 use crate::limits::LoopLimits;
-use crate::model::{ChatModel, ChatOptions, Delivery, ModelChoice, Models};
+use crate::model::{ChatModel, ChatOptions, ModelChoice, Models, ToolDelivery};
 use crate::process::Budget;
 use toolwit_core::Error;
 use toolwit_core::{Approvals, Decorator, Tool, ToolObject, ToolSelector};
@@ -57,7 +57,7 @@ pub struct LoopConfig {
     pub(super) playbook: Option<Workflow>,
     pub(super) state_machine: Option<Workflow>,
     pub(super) chaining: Chaining,
-    pub(super) delivery: Delivery,
+    pub(super) delivery: ToolDelivery,
     pub(super) options: ChatOptions,
     pub(super) limits: LoopLimits,
     pub(super) budget: Budget,
@@ -96,7 +96,7 @@ impl Default for LoopConfig {
             playbook: None,
             state_machine: None,
             chaining: Chaining::new(),
-            delivery: Delivery::default(),
+            delivery: ToolDelivery::default(),
             options: ChatOptions::default(),
             limits: LoopLimits::default(),
             budget: Budget::default(),
@@ -150,7 +150,8 @@ impl LoopConfig {
         self
     }
 
-    /// Appends a reference to the system message and adds its tools. [`Reference::facade`] offers it as one tool instead.
+    /// Adds a reference: the instructions and tools for a subject. The instructions are appended to the system message.
+    /// [`Reference::facade`] offers the reference as one tool instead.
     #[must_use]
     pub fn with_reference(mut self, reference: &Reference) -> Self {
         self.reference_prompts.push(reference.prompt());
@@ -272,7 +273,7 @@ impl LoopConfig {
 
     /// Sets how injected tools are delivered to the model.
     #[must_use]
-    pub fn with_delivery(mut self, delivery: Delivery) -> Self {
+    pub fn with_delivery(mut self, delivery: ToolDelivery) -> Self {
         self.delivery = delivery;
         self
     }

@@ -1,14 +1,14 @@
-//! Adds the tools of objects to the initial tools.
+//! Adds the tools of Rust objects ([`ToolObject`](toolwit_core::ToolObject)) to the initial tools of a loop.
 
 use std::sync::Arc;
 
 use toolwit_core::{Error, ErrorKind, Phase, Tool};
 
-/// Adds the tools of an object to `tools`.
+/// Adds the tools of one object to `tools`, the initial tools of a loop.
 ///
 /// # Errors
-/// [`ErrorKind::Configuration`] if a tool of the object has the same id as an earlier tool, such as a tool of another object
-/// of the same type. The tool would replace the earlier one.
+/// [`ErrorKind::Configuration`] if a tool of the object has the same id as an earlier tool. For example, the earlier tool can
+/// belong to another object of the same type. Without the error, the tool of the object would replace the earlier tool.
 pub(super) fn add_object_tools(tools: &mut Vec<Arc<dyn Tool>>, object_tools: Vec<Arc<dyn Tool>>) -> Result<(), Error> {
     let is_taken = |tool: &&Arc<dyn Tool>| {
         let id = &tool.definition().id;

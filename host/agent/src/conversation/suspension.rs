@@ -20,7 +20,7 @@ impl Suspension {
     /// A call that is running counts as interrupted: its outcome is not stored.
     ///
     /// # Errors
-    /// [`JournalError::Store`] if the run cannot be stored, or is suspended already.
+    /// [`JournalError::Store`] if the run cannot be stored, and [`JournalError::Suspended`] if it is suspended already.
     pub async fn suspend(&self) -> Result<(), JournalError> {
         self.0.suspend().await
     }

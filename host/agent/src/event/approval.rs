@@ -67,6 +67,6 @@ pub struct RecordedApprovalDecision {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Arguments>,
     /// The answer that is valid for further calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remembered: Option<RememberedAnswer>,
+    #[serde(rename = "remembered", default, skip_serializing_if = "Option::is_none")]
+    pub remembered_answer: Option<RememberedAnswer>,
 }

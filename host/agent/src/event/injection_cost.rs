@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The size of the tools that were injected since the previous request, in tokens of the current request.
+/// The number of tokens that injected tools add to a request. The cost covers the tools that were injected since the previous
+/// request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InjectionCost {

@@ -18,7 +18,7 @@ pub use compacted_history::CompactedHistory;
 pub use event::Event;
 pub use injection_cost::InjectionCost;
 pub use observer::Observer;
-pub(crate) use observer::{Observers, OuterObservers};
+pub(crate) use observer::{Observers, OuterConversationObservers};
 pub use queued_observer::QueuedObserver;
 pub use recorded_artifact::{OmittedValue, RecordedArtifact};
 pub use recorded_call::{RecordedOutcome, RecordedStart, RecordedUsage, Resolution};

@@ -33,8 +33,9 @@ pub(crate) struct Observers {
     observers: Vec<Arc<IsolatedObserver>>,
 }
 
-/// The observers of an outer conversation, which receive the events of the agents inside it.
-pub(crate) struct OuterObservers(pub(crate) Observers);
+/// The observers of an outer conversation. They also receive the events of the agents inside it. A tool context contains this
+/// type as an extension.
+pub(crate) struct OuterConversationObservers(pub(crate) Observers);
 
 /// A wrapper that stops calling an observer after a panic.
 struct IsolatedObserver {
@@ -44,7 +45,11 @@ struct IsolatedObserver {
 
 impl Observers {
     /// Combines the observers of a conversation with those of the outer conversation.
-    pub(crate) fn new(origin: &Origin, observers: Vec<Arc<dyn Observer>>, outer: Option<&OuterObservers>) -> Self {
+    pub(crate) fn new(
+        origin: &Origin,
+        observers: Vec<Arc<dyn Observer>>,
+        outer: Option<&OuterConversationObservers>,
+    ) -> Self {
         let isolated = observers.into_iter().map(|observer| {
             Arc::new(IsolatedObserver {
                 observer,

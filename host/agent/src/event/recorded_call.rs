@@ -23,7 +23,8 @@ pub enum Resolution {
 #[non_exhaustive]
 pub struct RecordedStart {
     /// The digest of the tool's definition, to detect a later change.
-    pub definition: String,
+    #[serde(rename = "definition")]
+    pub definition_digest: String,
     /// The arguments with which the call runs, without the secrets of its plugin.
     pub arguments: Arguments,
     /// The effect class at the start of the call.
@@ -40,23 +41,28 @@ pub struct RecordedStart {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grant: Vec<String>,
     /// The digest of the code of the tool, if it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
+    #[serde(rename = "code", default, skip_serializing_if = "Option::is_none")]
+    pub code_digest: Option<String>,
 }
 
 impl RecordedStart {
     /// Describes the start of a call without a grant, whose arguments are those of the model and have no secrets.
     #[must_use]
-    pub fn new(definition: impl Into<String>, arguments: Arguments, effect: Effect, key: impl Into<String>) -> Self {
+    pub fn new(
+        definition_digest: impl Into<String>,
+        arguments: Arguments,
+        effect: Effect,
+        key: impl Into<String>,
+    ) -> Self {
         Self {
-            definition: definition.into(),
+            definition_digest: definition_digest.into(),
             arguments,
             effect,
             key: key.into(),
             is_edited: false,
             is_redacted: false,
             grant: Vec::new(),
-            code: None,
+            code_digest: None,
         }
     }
 }
@@ -95,7 +101,8 @@ pub struct RecordedOutcome {
     /// The denied accesses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<DeniedAccess>,
-    /// Whether the result had live objects. They are not recorded, because they end with their process.
+    /// Whether the result had live objects. Live objects are not recorded, because they exist only in the memory of their
+    /// operating-system process.
     #[serde(skip_serializing_if = "is_false")]
     pub has_entities: bool,
     /// The accesses that grants allowed during the call.
@@ -195,7 +202,7 @@ impl RecordedOutcome {
     }
 
     /// Returns the result, without live objects and without artifacts that were too large to be recorded. For a call that
-    /// continued in the background, returns an error, because its work ended with the process.
+    /// continued in the background, returns an error, because its work ended with its operating-system process.
     #[must_use]
     pub fn into_result(self) -> ToolResult {
         if self.is_pending {

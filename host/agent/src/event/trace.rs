@@ -22,8 +22,8 @@ pub struct TraceEntry {
     pub sequence: u64,
     /// The time of the event, in milliseconds since 1970 UTC.
     pub at_ms: u64,
-    /// The id of the [`Process`](crate::Process) that emitted the event. If a tool call runs an agent, the events of the agent also
-    /// have the id of this call. In JSON: `process` and `parent_call`.
+    /// The id of the [`AgentProcess`](crate::AgentProcess) that emitted the event. If a tool call runs an agent, the events of the
+    /// agent also have the id of this call. In JSON: `process` and `parent_call`.
     #[serde(flatten)]
     pub origin: Origin,
     /// The event.

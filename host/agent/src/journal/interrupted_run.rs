@@ -86,8 +86,8 @@ pub struct UnresolvedCall {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grant: Vec<String>,
     /// The digest of the code that ran, if it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
+    #[serde(rename = "code", default, skip_serializing_if = "Option::is_none")]
+    pub code_digest: Option<String>,
 }
 
 impl InterruptedRun {
@@ -123,8 +123,8 @@ impl OpenCall {
     /// Returns the call with the details of its start, or `None` if the call did not begin.
     fn to_unresolved_call(&self) -> Option<UnresolvedCall> {
         let started = self.started.as_ref()?;
-        let (arguments, grant, code) = match started.recorded_start.clone() {
-            Some(start) => (start.arguments, start.grant, start.code),
+        let (arguments, grant, code_digest) = match started.recorded_start.clone() {
+            Some(start) => (start.arguments, start.grant, start.code_digest),
             None => Default::default(),
         };
         Some(UnresolvedCall {
@@ -133,7 +133,7 @@ impl OpenCall {
             tool: started.tool.clone(),
             arguments,
             grant,
-            code,
+            code_digest,
         })
     }
 

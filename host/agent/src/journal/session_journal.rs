@@ -124,7 +124,7 @@ impl Journal {
     /// Waits until all events so far are stored.
     ///
     /// # Errors
-    /// [`JournalError::Store`] if this write or an earlier write failed, or if the run is suspended.
+    /// [`JournalError::Store`] if this write or an earlier write failed, and [`JournalError::Suspended`] if the run is suspended.
     pub async fn commit(&self) -> Result<(), JournalError> {
         let _commit = self.commit_lock.lock().await;
         let batch = {

@@ -22,6 +22,6 @@ pub use error::ModelError;
 pub use model_table::ModelTable;
 pub use port::ChatModel;
 pub use price::{Cost, Price};
-pub use request::{ChatOptions, ChatRequest, DeclaredTool, Delivery, ReasoningEffort, ToolChoice};
+pub use request::{ChatOptions, ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice, ToolDelivery};
 pub use response::{ChatResponse, FinishReason, TokenUsage};
 pub use scripted::{Expectation, RecordedRequest, ScriptedModel, ScriptedTurn, TextMatch};

@@ -39,7 +39,7 @@ pub trait ChatModel: Send + Sync {
     }
 
     /// Returns whether the provider can defer tools until the model searches for them, which
-    /// [`Delivery::Native`](super::Delivery::Native) requires.
+    /// [`ToolDelivery::Native`](super::ToolDelivery::Native) requires.
     fn supports_deferred_tools(&self) -> bool {
         false
     }

@@ -23,9 +23,9 @@ pub struct ChatRequest<'a> {
     pub options: &'a ChatOptions,
     /// Cancels the request.
     pub cancel: &'a CancellationToken,
-    /// The way in which injected tools reach the model. With [`Delivery::Native`], a client of a provider must send the tools in
+    /// The way in which injected tools reach the model. With [`ToolDelivery::Native`], a client of a provider must send the tools in
     /// a special form. The other ways do not concern the client: they only determine which tools are in `tools`.
-    pub delivery: Delivery,
+    pub delivery: ToolDelivery,
     /// Receives the response in pieces while it is produced.
     listener: Option<DeltaListener<'a>>,
 }
@@ -44,14 +44,14 @@ impl<'a> ChatRequest<'a> {
             tools,
             options,
             cancel,
-            delivery: Delivery::List,
+            delivery: ToolDelivery::List,
             listener: None,
         }
     }
 
     /// Sets the way in which the tools reach the model.
     #[must_use]
-    pub fn with_delivery(mut self, delivery: Delivery) -> Self {
+    pub fn with_delivery(mut self, delivery: ToolDelivery) -> Self {
         self.delivery = delivery;
         self
     }
@@ -86,7 +86,7 @@ impl<'a> ChatRequest<'a> {
 /// The way in which tools that are injected during a conversation reach the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Delivery {
+pub enum ToolDelivery {
     /// Injected tools are declared after the existing tools, so that the prompt before them stays in the prompt cache.
     #[default]
     List,

@@ -141,16 +141,19 @@ impl Account {
         allowance
     }
 
-    /// Returns the first limit of this account or its parents that is reached. The call limit of an account is reached
-    /// only for the accounts nested in it whose calls it has refused. For the account itself,
-    /// [`take_calls`](Self::take_calls) returns this limit.
+    /// Returns the first reached limit of this account or its parents: a limit of tokens, cost or time, or a call limit.
+    ///
+    /// A call limit counts as reached when an account has refused calls of an account nested in it. From then on, the
+    /// nested account returns this limit, and so do all accounts nested in the nested account. An account does not return
+    /// its own call limit here, because [`take_calls`](Self::take_calls) returns it.
     pub(crate) fn reached_limit(&self) -> Option<RunFailure> {
-        let limit = self.recorded_limit();
+        let limit = self.reached_limit_without_parents();
         limit.or_else(|| self.parent.as_ref().and_then(|parent| parent.reached_limit()))
     }
 
-    /// Returns the first limit that is reached according to the state of this account, without checking its parents.
-    fn recorded_limit(&self) -> Option<RunFailure> {
+    /// Returns the first limit that this account has reached, without checking its parents. This can be the call limit of a
+    /// parent that has refused calls of this account.
+    fn reached_limit_without_parents(&self) -> Option<RunFailure> {
         let state = self.lock();
         let (budget, usage) = (&state.budget, &state.usage);
         let tokens = usage.total_tokens();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Cost;
 
-/// The limits of the total usage of a [`Process`](crate::Process): of all runs of one conversation together, including nested
+/// The limits of the total usage of an [`AgentProcess`](crate::AgentProcess): of all runs of one conversation together, including nested
 /// agents. A field that is `None` is unlimited.
 ///
 /// In contrast, [`LoopLimits`](crate::LoopLimits) apply to each run. The budget is checked before each inference and before

@@ -27,16 +27,16 @@ const GOAL_CHARS_MAX: usize = 500;
 /// An agent that a tool runs is a nested process. Its usage is charged to both processes.
 ///
 /// ```
-/// use toolwit_agent::Process;
+/// use toolwit_agent::AgentProcess;
 /// use toolwit_core::{NativeTool, NoArguments, ToolError};
 ///
 /// let description = "Returns the number of tokens left.";
 /// let tool = NativeTool::typed("tokens_left", description, |_: NoArguments, context| async move {
-///     Ok::<_, ToolError>(Process::of(&context)?.remaining().tokens)
+///     Ok::<_, ToolError>(AgentProcess::of(&context)?.remaining().tokens)
 /// })?;
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
-pub struct Process {
+pub struct AgentProcess {
     origin: Origin,
     depth: u32,
     account: Arc<Account>,
@@ -65,7 +65,7 @@ pub enum ProcessStatus {
     Stopped(StopReason),
 }
 
-impl Process {
+impl AgentProcess {
     /// Returns the process of the conversation in which a tool is called.
     ///
     /// # Errors

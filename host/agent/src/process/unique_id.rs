@@ -1,4 +1,4 @@
-//! Ids of runs, and of the processes that consist of the runs of one conversation; see [`Process`](super::Process).
+//! Ids of runs, and of the processes that consist of the runs of one conversation; see [`AgentProcess`](super::AgentProcess).
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};

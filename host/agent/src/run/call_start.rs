@@ -98,7 +98,7 @@ impl CallStart {
             is_edited,
             is_redacted,
             grant: access.grant,
-            code: access.code,
+            code_digest: access.code_digest,
             ..RecordedStart::new(self.tool.definition.digest(), redacted, access.effect, key)
         }));
         if let Err(error) = journal.commit().await {

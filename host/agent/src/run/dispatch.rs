@@ -20,7 +20,7 @@ use super::run_state::RunState;
 use crate::event::RecordedOutcome;
 use crate::injection::{CallGate, CallableTools};
 use crate::limits::UnknownToolPolicy;
-use crate::model::Delivery;
+use crate::model::ToolDelivery;
 use crate::outcome::RunFailure;
 use crate::process::CallId;
 use crate::toolbox::facade_path;
@@ -68,7 +68,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
     /// Looks up the calls of a response, and refuses those beyond the quota.
     pub(super) fn new(run: &'l mut RunState<'c>, calls: Vec<PreparedCall>, quota: &CallQuota) -> Self {
         let toolbox = &run.conversation.toolbox;
-        let is_gateway = toolbox.delivery() == Delivery::Gateway;
+        let is_gateway = toolbox.delivery() == ToolDelivery::Gateway;
         let mut earlier_calls = EarlierCalls::default();
         let calls = calls.into_iter().enumerate().map(|(index, call)| {
             let call = if is_gateway { call.resolve_gateway() } else { call };

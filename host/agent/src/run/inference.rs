@@ -16,8 +16,8 @@ use crate::event::Event;
 use crate::journal::history_tokens;
 use crate::millis::millis;
 use crate::model::{
-    ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, Cost, DeclaredTool, Delivery, FinishReason,
-    ModelError, ToolChoice,
+    ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, Cost, DeclaredTool, FinishReason, ModelError,
+    ToolChoice, ToolDelivery,
 };
 use crate::outcome::RunFailure;
 use crate::process::ModelUsageKind;
@@ -149,7 +149,7 @@ struct Inference<'r> {
     model: &'r dyn ChatModel,
     messages: &'r [Message],
     tools: &'r [DeclaredTool],
-    delivery: Delivery,
+    delivery: ToolDelivery,
     options: &'r ChatOptions,
     output: &'r dyn OutputSink,
     origin: &'r Origin,

@@ -13,6 +13,7 @@
 //!
 //! All stages share the [`RunState`](run_state::RunState), which borrows the conversation.
 
+mod approval_guard;
 mod call_queue;
 mod call_result;
 mod call_start;
@@ -23,7 +24,6 @@ mod ending;
 mod inference;
 mod injection_meter;
 mod late_delivery;
-mod loop_guard;
 mod nested_calls;
 mod observed_output;
 mod prepared_call;

@@ -75,8 +75,8 @@ pub(super) async fn changed_tools(
             continue;
         };
         let access = named.tool.access(&start.arguments, context).await;
-        let has_same_definition = named.definition.digest() == start.definition;
-        if !has_same_definition || access.code != start.code || access.grant != start.grant {
+        let has_same_definition = named.definition.digest() == start.definition_digest;
+        if !has_same_definition || access.code_digest != start.code_digest || access.grant != start.grant {
             changed.push(name.clone());
         }
     }
@@ -111,7 +111,7 @@ fn redefinition_refusal(open_call: &OpenCall, tools: &ToolSet) -> Option<Recorde
     let ToolLookup::Found(named) = tools.look_up(started.name.as_str()) else {
         return None;
     };
-    if named.definition.digest() == start.definition {
+    if named.definition.digest() == start.definition_digest {
         return None;
     }
     let reason = "the definition of the tool has changed since the host stopped during this call";

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::loop_guard::with_loop_guard;
+use super::approval_guard::with_approval_guard;
 use super::refusal::not_run;
 use super::stop::StopSignal;
 use super::tally::RunTally;
@@ -61,7 +61,7 @@ impl<'c> RunState<'c> {
             clock.clone(),
             wall_max,
         );
-        let context = with_loop_guard(
+        let context = with_approval_guard(
             context.clone(),
             conversation.approvals.as_ref(),
             &conversation.observers,

@@ -14,7 +14,7 @@ use crate::injection::{Injection, StrategyChain};
 use crate::journal::{InterruptedRun, Journal};
 use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions};
-use crate::process::Process;
+use crate::process::AgentProcess;
 use crate::toolbox::Toolbox;
 use toolwit_core::{Approvals, Blackboard, Tool, ToolContext};
 
@@ -33,7 +33,7 @@ pub(crate) struct ConversationState {
     pub(crate) strategy: StrategyChain,
     pub(crate) context: ToolContext,
     pub(crate) blackboard: Arc<dyn Blackboard>,
-    pub(crate) process: Arc<Process>,
+    pub(crate) process: Arc<AgentProcess>,
     pub(crate) late_results: LateResults,
     pub(crate) roles: Roles,
     /// Whether the outcome of a run omits the artifacts of agentic tools.

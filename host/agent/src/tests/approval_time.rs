@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::approvals::{PassedContext, agency};
+use super::approvals::{PassedContext, payer};
 use super::*;
 use crate::ProcessTools;
 use crate::process::Budget;
@@ -57,11 +57,11 @@ async fn the_wait_for_an_approval_does_not_count_against_the_limits_of_the_run_a
         (
             vec![
                 pay(seconds(4)),
-                Arc::new(agency(PassedContext::Received).with_timeout(seconds(5))),
+                Arc::new(payer(PassedContext::Received).with_timeout(seconds(5))),
             ],
-            "agency",
+            "payer",
         ),
-        (vec![pay(seconds(30)), Arc::new(agency(PassedContext::Empty))], "agency"),
+        (vec![pay(seconds(30)), Arc::new(payer(PassedContext::Empty))], "payer"),
     ] {
         let started = Instant::now();
         let outcome = run(tools, tool_name).await.unwrap();
@@ -81,9 +81,9 @@ async fn the_time_after_the_approval_counts_against_the_limits() {
     );
     let tools: Vec<Arc<dyn Tool>> = vec![
         pay(seconds(6)),
-        Arc::new(agency(PassedContext::Received).with_timeout(seconds(5))),
+        Arc::new(payer(PassedContext::Received).with_timeout(seconds(5))),
     ];
-    let outcome = run(tools, "agency").await.unwrap();
+    let outcome = run(tools, "payer").await.unwrap();
     assert!(
         tool_results(&outcome.history)[0].contains("took longer than 5s"),
         "{:?}",

@@ -79,30 +79,30 @@ fn call_pay(amount: u32) -> Step {
     call([("pay", json!({ "amount": amount }))])
 }
 
-/// The context that an [`Agency`] passes to the tool that it calls.
+/// The context that a [`Payer`] passes to the tool `pay`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PassedContext {
-    /// The context that the agency received.
+    /// The context that the [`Payer`] received.
     Received,
     Empty,
 }
 
-/// A tool `agency` that calls the tool `native#pay`.
-pub(super) struct Agency {
+/// A tool `payer` that calls the tool `native#pay`.
+pub(super) struct Payer {
     definition: ToolDefinition,
     passed_context: PassedContext,
 }
 
-pub(super) fn agency(passed_context: PassedContext) -> Agency {
-    let definition = ToolDefinition::new(ToolId::native("agency"), "agency", "", json!({"type": "object"}));
-    Agency {
+pub(super) fn payer(passed_context: PassedContext) -> Payer {
+    let definition = ToolDefinition::new(ToolId::native("payer"), "payer", "", json!({"type": "object"}));
+    Payer {
         definition: definition.with_effect(EffectClass::Read),
         passed_context,
     }
 }
 
 #[async_trait]
-impl Tool for Agency {
+impl Tool for Payer {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }
@@ -183,8 +183,8 @@ async fn read_needs_no_approval_and_a_write_without_an_approver_is_refused() {
 async fn nested_call_needs_an_approval_that_names_its_callers_whatever_context_it_has() {
     for passed_context in [PassedContext::Received, PassedContext::Empty] {
         let (bank, person) = (Bank::default(), Person::with_answers([denial("no")]));
-        let (builder, _) = TestModel::playing([call([("agency", json!({"amount": 7}))]), reply("ok")]);
-        let builder = builder.tool(agency(passed_context)).tools([bank.pay()]);
+        let (builder, _) = TestModel::playing([call([("payer", json!({"amount": 7}))]), reply("ok")]);
+        let builder = builder.tool(payer(passed_context)).tools([bank.pay()]);
         let outcome = run_with_approver(&person, builder).await;
         assert!(
             tool_results(&outcome.history)[0].contains("not approved: no"),
@@ -194,7 +194,7 @@ async fn nested_call_needs_an_approval_that_names_its_callers_whatever_context_i
         let requests = person.requests();
         assert_eq!((requests.len(), requests[0].tool.as_str()), (1, "native#pay"));
         assert_eq!(requests[0].arguments["amount"], 7);
-        assert_eq!(requests[0].callers, [ToolId::native("agency")]);
+        assert_eq!(requests[0].callers, [ToolId::native("payer")]);
     }
 }
 

@@ -8,7 +8,7 @@ use super::*;
 use toolwit_core::ToolDefinition;
 use toolwit_core::{Error, ErrorKind, Phase};
 
-/// Runs the calls of one response, and returns the answers to the calls and the model.
+/// Runs the calls of one response. Returns two items: the results that the model received, and the model itself.
 async fn run_response(tools: impl IntoIterator<Item = Arc<dyn Tool>>, step: Step) -> (Vec<String>, TestModel) {
     let (builder, model) = TestModel::playing([step, reply("ok")]);
     let outcome = builder.tools(tools).run("go").await.unwrap();
@@ -187,7 +187,7 @@ async fn a_call_can_use_a_tool_that_an_earlier_call_of_the_response_injects() {
     let position = |text: &str| log.iter().position(|entry| entry == text).unwrap();
     assert!(
         position("late ends") < position("serial begins"),
-        "a call of an unknown tool may belong to the same group: {log:?}"
+        "`serial` waits, because the tool `late` is not known yet and may belong to the same serial group: {log:?}"
     );
 }
 

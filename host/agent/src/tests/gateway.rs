@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::injection::{Facade, Playbook, Unlock};
-use crate::model::Delivery;
+use crate::model::ToolDelivery;
 use toolwit_core::{NativeEntity, NoArguments};
 
 /// Returns the name and the arguments of a gateway call that calls the tool `name`.
@@ -34,7 +34,11 @@ async fn declared_tools_never_change_and_results_describe_injected_tools() {
         reply("ok"),
         reply("ok"),
     ]);
-    let mut conversation = builder.tool(database()).delivery(Delivery::Gateway).build().unwrap();
+    let mut conversation = builder
+        .tool(database())
+        .delivery(ToolDelivery::Gateway)
+        .build()
+        .unwrap();
     let outcome = conversation.run("go").await.unwrap();
     assert_valid(&outcome.history);
     let results = tool_results(&outcome.history);
@@ -87,7 +91,7 @@ async fn invalid_gateway_calls_are_refused() {
     let (builder, _) = TestModel::playing(steps);
     let outcome = builder
         .tool(database())
-        .delivery(Delivery::Gateway)
+        .delivery(ToolDelivery::Gateway)
         .run("go")
         .await
         .unwrap();
@@ -138,7 +142,7 @@ async fn locks_entities_and_long_results_work_through_the_gateway() {
     };
     let (builder, model) = TestModel::playing(steps);
     let builder = builder.tools([find]).playbook(playbook).limits(limits);
-    let outcome = builder.delivery(Delivery::Gateway).run("go").await.unwrap();
+    let outcome = builder.delivery(ToolDelivery::Gateway).run("go").await.unwrap();
     let results = tool_results(&outcome.history);
     assert!(results[0].contains("call `cart_c_dump` first"), "{}", results[0]);
     assert!(results[2].contains("[cut: "), "{}", results[2]);
@@ -150,7 +154,7 @@ async fn locks_entities_and_long_results_work_through_the_gateway() {
 #[tokio::test]
 async fn native_delivery_requires_a_model_that_supports_it() {
     let (builder, _) = TestModel::playing([]);
-    let error = builder.delivery(Delivery::Native).build().err().unwrap();
+    let error = builder.delivery(ToolDelivery::Native).build().err().unwrap();
     assert!(
         error
             .to_string()

@@ -27,7 +27,7 @@ async fn process_tools_return_the_status_the_budget_and_the_usage_of_the_process
     ];
     let embed = tool("embed", |_, context| {
         let tokens = TokenUsage::new(7, 0, 0);
-        Process::of(&context)?.record_model_usage(ModelUsageKind::Embedding, "embedder", tokens, Cost::usd(0.5));
+        AgentProcess::of(&context)?.record_model_usage(ModelUsageKind::Embedding, "embedder", tokens, Cost::usd(0.5));
         Ok(ToolResult::text("embedded"))
     });
     let with_usage = |step: Step| edit_response(step, |response| response.usage = TokenUsage::new(100, 0, 10));

@@ -11,6 +11,9 @@ use toolwit_core::{
     OutcomeReview, ToolDefinition, ToolSelector,
 };
 
+/// The tokens of the first inference in the store of an interrupted run.
+pub(super) const FIRST_TOKENS: u64 = 50;
+
 pub(super) fn session_id() -> SessionId {
     "s".parse().unwrap()
 }
@@ -37,7 +40,10 @@ pub(super) async fn store_of_interrupted_run_with(
     configure: impl FnOnce(ConversationBuilder) -> ConversationBuilder,
 ) -> MemoryJournalStore {
     let full_store = MemoryJournalStore::new();
-    let (builder, _) = TestModel::playing([call([("pay", json!({}))]), reply("done")]);
+    let costly_call = edit_response(call([("pay", json!({}))]), |response| {
+        response.usage = TokenUsage::new(FIRST_TOKENS, 0, 0);
+    });
+    let (builder, _) = TestModel::playing([costly_call, reply("done")]);
     let journal = Journal::create(&full_store, &session_id()).await.unwrap();
     let builder = configure(builder.tools([pay_tool(class, "Pays.").0]));
     let mut conversation = builder.journal(journal).build().unwrap();

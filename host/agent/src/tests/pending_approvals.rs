@@ -3,7 +3,7 @@
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::{PassedContext, agency};
+use super::approvals::{PassedContext, payer};
 use super::journal::session_id;
 use super::*;
 use crate::{
@@ -60,6 +60,8 @@ async fn suspended_store() -> MemoryJournalStore {
         result = conversation.run("pay") => panic!("the run does not wait for the approval: {result:?}"),
         suspended = suspend => suspended.unwrap(),
     }
+    let again = suspension.suspend().await.unwrap_err();
+    assert!(matches!(again, JournalError::Suspended(_)), "{again}");
     drop(conversation);
     assert!(amounts.lock().unwrap().is_empty());
     store
@@ -349,7 +351,7 @@ async fn a_stored_answer_decides_a_nested_call_while_the_run_waits() {
             let (_, inner) = TestModel::playing([call([("pay", json!({"amount": 7}))]), reply("paid")]);
             builder.tool(AgenticTool::new("clerk", "Pays.").with_model(inner).with_tools([pay]))
         } else {
-            let clerk: Arc<dyn Tool> = Arc::new(agency(PassedContext::Received).with_name("clerk"));
+            let clerk: Arc<dyn Tool> = Arc::new(payer(PassedContext::Received).with_name("clerk"));
             builder.tools([pay, clerk])
         };
         let builder = builder.approvals(approvals(SilentApprover(Arc::default())));

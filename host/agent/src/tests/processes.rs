@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::model::{ChatModel, Cost, DescribedModel, ModelChoice, Models, Price};
-use toolwit_core::ErrorKind;
+use tokio_util::sync::CancellationToken;
+use toolwit_core::{EffectClass, ErrorKind};
 
 /// Returns a step whose response reports these numbers of input and output tokens.
 fn with_tokens(step: Step, input: u64, output: u64) -> Step {
@@ -25,7 +26,7 @@ async fn a_tool_reads_its_process_and_the_process_records_actions_and_usage() {
     let read_fields = Arc::new(Mutex::new(None));
     let fields = read_fields.clone();
     let look = tool("look", move |_, context| {
-        let process = Process::of(&context)?;
+        let process = AgentProcess::of(&context)?;
         *fields.lock().unwrap() = Some((process.id().to_owned(), process.status(), process.goal()));
         Ok(ToolResult::text("done"))
     });
@@ -57,7 +58,7 @@ async fn a_tool_reads_its_process_and_the_process_records_actions_and_usage() {
         process.model_usage()[&(ModelUsageKind::Chat, "test".to_owned())].invocations,
         2
     );
-    let error = Process::of(&ToolContext::new()).err().unwrap();
+    let error = AgentProcess::of(&ToolContext::new()).err().unwrap();
     assert_eq!(error.report().kind, ErrorKind::ToolUnavailable);
 }
 
@@ -205,6 +206,29 @@ async fn the_usage_of_agents_in_an_earlier_process_counts_towards_the_budget() {
     let refused = second.run("go").await.unwrap_err();
     assert!(matches!(refused.failure, RunFailure::TokenLimit { .. }), "{refused}");
     assert_eq!(model.request_count(), 0);
+}
+
+#[tokio::test]
+async fn the_usage_of_agents_in_a_resumed_run_counts_towards_the_budget() {
+    let store = journal::store_of_interrupted_run_with(EffectClass::Read, |builder| builder).await;
+    let (nested, _) = agent("agent", [with_tokens(reply("42"), 60, 20)]);
+    let steps = [
+        with_tokens(call([("agent", task())]), 10, 0),
+        with_tokens(reply("42"), 10, 0),
+    ];
+    let (builder, _) = TestModel::playing(steps);
+    let (pay, _) = journal::pay_tool(EffectClass::Read, "Pays.");
+    let open = async || Journal::open(&store, &journal::session_id()).await.unwrap();
+    let mut resumed = builder.tools([pay]).tool(nested).journal(open().await).build().unwrap();
+    resumed.resume_run(CancellationToken::new()).await.unwrap().unwrap();
+    drop(resumed);
+
+    let (builder, _) = TestModel::playing([]);
+    let reopened = builder.journal(open().await).build().unwrap();
+    assert_eq!(
+        reopened.process().tokens(),
+        TokenUsage::new(journal::FIRST_TOKENS + 80, 0, 20)
+    );
 }
 
 // accept: 144

@@ -85,6 +85,7 @@ async fn a_replanning_decorator_stops_the_run_and_keeps_the_result() {
 #[tokio::test]
 async fn a_signal_passes_through_decorators_and_a_nested_agent() {
     let (_, inner_model) = TestModel::playing([call([("deep", json!({}))])]);
+    // `one_shot_per_loop` runs the tool only once in each run. Later calls return a reference to the history and this advice.
     let deep = signalling_tool("deep", Signal::ask_user("Really?"))
         .publish_artifacts()
         .with_timeout(std::time::Duration::from_secs(60))

@@ -9,7 +9,7 @@ use super::declared_tools::definition_bytes;
 use super::gateway::description_line;
 use crate::event::Event;
 use crate::injection::{DiscoveredEntity, Injection, shared_method_id};
-use crate::model::Delivery;
+use crate::model::ToolDelivery;
 use toolwit_core::{AddOutcome, Decorator, Tool, ToolDefinition, ToolId, ToolLookup, ToolName};
 
 /// The names of the tools that an injection adds, grouped by the [`AddOutcome`].
@@ -168,7 +168,7 @@ impl Toolbox {
     }
 
     /// Declares the new definitions of tools from the next request on, and returns the event for the tools. With
-    /// [`Delivery::Gateway`], the result describes the new definitions instead.
+    /// [`ToolDelivery::Gateway`], the result describes the new definitions instead.
     fn redefine(&mut self, names: Vec<ToolName>, trigger: &ToolName) -> Option<Event> {
         if names.is_empty() {
             return None;
@@ -181,10 +181,13 @@ impl Toolbox {
         })
     }
 
-    /// Replaces the declared definition of a tool by its current definition. With [`Delivery::Gateway`], the declared
+    /// Replaces the declared definition of a tool by its current definition. With [`ToolDelivery::Gateway`], the declared
     /// definitions do not change within a turn.
     pub(super) fn refresh_definition(&mut self, name: &ToolName) {
-        if let Some(tool) = self.callable_tool(name).filter(|_| self.delivery != Delivery::Gateway) {
+        if let Some(tool) = self
+            .callable_tool(name)
+            .filter(|_| self.delivery != ToolDelivery::Gateway)
+        {
             self.declared.redefine(name, tool.definition);
         }
     }
@@ -208,7 +211,7 @@ impl Toolbox {
     /// Returns the number of bytes that a new tool adds to the prompt: the size of its declaration or of its description.
     fn prompt_bytes(&self, name: &ToolName) -> u64 {
         let bytes = self.callable_tool(name).map_or(0, |tool| {
-            if self.delivery == Delivery::Gateway && !self.configured.contains(name) {
+            if self.delivery == ToolDelivery::Gateway && !self.configured.contains(name) {
                 return description_line(&tool).len();
             }
             name.as_str().len() + definition_bytes(&tool.definition)

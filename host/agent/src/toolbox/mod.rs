@@ -15,7 +15,7 @@ use self::declared_tools::DeclaredTools;
 use crate::event::Event;
 use crate::injection::{CallLog, ConversationView, Entities, Injection, Lineage, PastCall};
 use crate::limits::LoopLimits;
-use crate::model::{DeclaredTool, Delivery};
+use crate::model::{DeclaredTool, ToolDelivery};
 use toolwit_core::{AddOutcome, Message, NamedTool, Tool, ToolId, ToolLookup, ToolName, ToolSet, tool_identities};
 
 pub(crate) use facade_path::facade_path;
@@ -28,14 +28,14 @@ pub(crate) use gateway::{CALL_TOOL, gateway_target, gateway_tool};
 /// declared, some are evicted. If a tool is added again with another definition, the new definition is declared, because
 /// the arguments are checked against the new schema.
 ///
-/// With [`Delivery::Gateway`], injected tools are not declared. The result that injects a tool describes the tool instead.
+/// With [`ToolDelivery::Gateway`], injected tools are not declared. The result that injects a tool describes the tool instead.
 #[derive(Clone)]
 pub(crate) struct Toolbox {
     callable: Arc<ToolSet>,
     declared: DeclaredTools,
-    /// Injected tools that a message describes, in order. Only [`Delivery::Gateway`] has such tools.
+    /// Injected tools that a message describes, in order. Only [`ToolDelivery::Gateway`] has such tools.
     described: IndexSet<ToolName>,
-    delivery: Delivery,
+    delivery: ToolDelivery,
     entities: Entities,
     lineage: Arc<Lineage>,
     calls: Arc<CallLog>,
@@ -55,7 +55,7 @@ pub(crate) struct Toolbox {
 }
 
 impl Toolbox {
-    pub(crate) fn new(callable: ToolSet, delivery: Delivery, limits: &LoopLimits) -> Self {
+    pub(crate) fn new(callable: ToolSet, delivery: ToolDelivery, limits: &LoopLimits) -> Self {
         let configured = callable.iter().map(|tool| tool.name.clone()).collect();
         Self {
             callable: Arc::new(callable),
@@ -149,10 +149,10 @@ impl Toolbox {
         }
     }
 
-    /// With [`Delivery::Gateway`], returns a text that describes to the model the tools that the events inject, redefine
+    /// With [`ToolDelivery::Gateway`], returns a text that describes to the model the tools that the events inject, redefine
     /// or restore. Returns `None` with another delivery, or if the events have no such tools.
     pub(crate) fn descriptions(&self, events: &[Event]) -> Option<String> {
-        if self.delivery != Delivery::Gateway {
+        if self.delivery != ToolDelivery::Gateway {
             return None;
         }
         let names = events.iter().flat_map(|event| match event {
@@ -168,7 +168,7 @@ impl Toolbox {
         (!lines.is_empty()).then(|| format!("\n\n{}\n{lines}", gateway::DESCRIPTIONS_HEADING))
     }
 
-    pub(crate) fn delivery(&self) -> Delivery {
+    pub(crate) fn delivery(&self) -> ToolDelivery {
         self.delivery
     }
 
@@ -228,7 +228,7 @@ impl Toolbox {
     }
 
     /// Begins a turn: declares the callable tools that are not hidden, with their current definitions. Returns the
-    /// names of the declared tools, and with [`Delivery::Gateway`] also of the described tools.
+    /// names of the declared tools, and with [`ToolDelivery::Gateway`] also of the described tools.
     pub(crate) fn start_turn(&mut self) -> Vec<ToolName> {
         let mut names: IndexSet<_> = self.declared.take().into_iter().collect();
         names.extend(std::mem::take(&mut self.described));
@@ -283,13 +283,13 @@ impl Toolbox {
     }
 
     /// Declares a callable tool after the others, or updates its definition if it is already declared. With
-    /// [`Delivery::Gateway`], an injected tool is added to the described tools instead. Returns whether the tool was
+    /// [`ToolDelivery::Gateway`], an injected tool is added to the described tools instead. Returns whether the tool was
     /// neither declared nor described before.
     fn declare(&mut self, name: &ToolName) -> bool {
         let Some(tool) = self.callable_tool(name) else {
             return false;
         };
-        if self.delivery == Delivery::Gateway && !self.configured.contains(name) {
+        if self.delivery == ToolDelivery::Gateway && !self.configured.contains(name) {
             return self.described.insert(name.clone());
         }
         let is_new = self.declared.push(&tool);

@@ -26,7 +26,7 @@ fn toolbox() -> Toolbox {
         tools_warn: 3,
         ..LoopLimits::default()
     };
-    let mut toolbox = Toolbox::new(set, Delivery::List, &limits);
+    let mut toolbox = Toolbox::new(set, ToolDelivery::List, &limits);
     toolbox.start_turn();
     toolbox
 }
@@ -175,7 +175,7 @@ fn the_limit_on_declared_tools_includes_the_initial_tools() {
         ..LoopLimits::default()
     };
     let set = ["a", "b", "c", "d", "e"].iter().map(|name| tool(name)).collect();
-    let mut toolbox = Toolbox::new(set, Delivery::List, &limits);
+    let mut toolbox = Toolbox::new(set, ToolDelivery::List, &limits);
     toolbox.start_turn();
     let events = toolbox.limit_declared();
     let evicted = vec![name("e"), name("d")];

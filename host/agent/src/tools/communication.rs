@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::process::Process;
+use crate::process::AgentProcess;
 use toolwit_core::Error;
 use toolwit_core::{EffectClass, NativeTool, ToolContext, ToolError, ToolId, ToolResult};
 
@@ -59,7 +59,7 @@ fn message_tool(
         names,
         description,
         move |arguments: MessageArguments, context: ToolContext| async move {
-            if Process::of(&context).is_err() {
+            if AgentProcess::of(&context).is_err() {
                 tracing::warn!(
                     tool = name,
                     "the tool runs outside a conversation; its message is dropped"

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::injection::Facade;
 use crate::millis::millis;
-use crate::process::{ModelUsage, ModelUsageKind, Process};
+use crate::process::{AgentProcess, ModelUsage, ModelUsageKind};
 use toolwit_core::Error;
 use toolwit_core::{EffectClass, NativeTool, NoArguments, Tool, ToolContext, ToolError, ToolId};
 
@@ -89,7 +89,7 @@ impl ProcessTools {
 fn tool<In>(
     name: &str,
     description: &str,
-    show: impl Fn(&Process, In) -> Value + Copy + Send + Sync + 'static,
+    show: impl Fn(&AgentProcess, In) -> Value + Copy + Send + Sync + 'static,
 ) -> Result<Arc<dyn Tool>, Error>
 where
     In: serde::de::DeserializeOwned + JsonSchema + Send + 'static,
@@ -99,12 +99,12 @@ where
         ToolId::host(name),
         names,
         description,
-        move |input: In, context: ToolContext| async move { Ok::<_, ToolError>(show(Process::of(&context)?, input)) },
+        move |input: In, context: ToolContext| async move { Ok::<_, ToolError>(show(AgentProcess::of(&context)?, input)) },
     )?;
     Ok(Arc::new(tool.with_effect(EffectClass::Read)))
 }
 
-fn status(process: &Process) -> Value {
+fn status(process: &AgentProcess) -> Value {
     json!({
         "id": process.id(),
         "state": process.status(),
@@ -114,7 +114,7 @@ fn status(process: &Process) -> Value {
     })
 }
 
-fn budget(process: &Process) -> Value {
+fn budget(process: &AgentProcess) -> Value {
     let budget = process.budget();
     json!({
         "limits": {
@@ -133,7 +133,7 @@ fn budget(process: &Process) -> Value {
     })
 }
 
-fn cost(process: &Process) -> Value {
+fn cost(process: &AgentProcess) -> Value {
     let usage = process.model_usage();
     let total = |purpose: ModelUsageKind| {
         let with_purpose = usage.iter().filter(|((kind, _), _)| *kind == purpose);
@@ -152,13 +152,13 @@ fn cost(process: &Process) -> Value {
 }
 
 /// Returns the last `count` actions and the number of all stored actions.
-fn history(process: &Process, count: usize) -> Value {
+fn history(process: &AgentProcess, count: usize) -> Value {
     let actions = process.actions();
     let shown = actions.get(actions.len().saturating_sub(count)..).unwrap_or_default();
     json!({ "actions": shown, "all": actions.len() })
 }
 
-fn models(process: &Process) -> Value {
+fn models(process: &AgentProcess) -> Value {
     let usage_by_model = process.model_usage().into_iter();
     let models = usage_by_model.map(|((kind, model), usage)| json!({ "model": model, "kind": kind, "use": usage }));
     json!({ "models": models.collect::<Vec<_>>() })

@@ -275,7 +275,7 @@ async fn the_tools_of_a_facade_depend_on_the_state_of_the_process() {
     });
     let desk = Facade::builder("desk", "Works at a desk.").tools_from_context(|context: &ToolContext| {
         let has_permit = context.blackboard()?.count("Permit") > 0;
-        let calls = toolwit_agent::Process::of(context)?.calls();
+        let calls = toolwit_agent::AgentProcess::of(context)?.calls();
         Ok(if has_permit && calls >= 3 {
             vec![echo("read"), echo("approve")]
         } else {

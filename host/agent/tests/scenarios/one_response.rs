@@ -4,7 +4,7 @@ use super::support::*;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolwit_agent::injection::{Facade, Injection, InjectionContext, Playbook, Unlock};
-use toolwit_agent::model::{Delivery, ScriptedModel};
+use toolwit_agent::model::{ScriptedModel, ToolDelivery};
 use toolwit_agent::{Conversation, ConversationBuilder};
 use toolwit_core::{Arguments, NativeEntity, SharedToolSet, Tool, ToolContext, ToolId, ToolResult};
 
@@ -62,7 +62,7 @@ async fn the_same_holds_behind_a_gateway_and_with_a_lock() {
     let script = ScriptedModel::new()
         .turn(together([select("one"), gateway(add("pen"))]))
         .turn(together([select("two"), gateway(add("cup"))]));
-    let builder = Conversation::builder().tool(carts()).delivery(Delivery::Gateway);
+    let builder = Conversation::builder().tool(carts()).delivery(ToolDelivery::Gateway);
     assert_eq!(results(builder, script).await[3], "two: cup");
     let playbook = Playbook::new().with_lock(toolwit_core::ToolSelector::later("native#add"), Unlock::by("login"));
     let script = ScriptedModel::new()

@@ -47,7 +47,7 @@ impl PreparedAnswer {
             Self::RunAgain(call) => (call.tool == request.tool
                 && call.arguments == request.arguments
                 && call.grant == request.access.grant
-                && call.code == request.access.code
+                && call.code_digest == request.access.code_digest
                 && request.callers.is_empty())
             .then_some(Approval::Approved),
         }
@@ -158,7 +158,7 @@ mod tests {
             answers.allow_rerun(earlier_call());
             let mut request = request(amount);
             request.access.grant = vec![grant.to_owned()];
-            request.access.code = Some(code.to_owned());
+            request.access.code_digest = Some(code.to_owned());
             answers.approve(request, &ToolContext::new()).await.approval
         };
         assert_eq!(approval_of(5, "write /a", "1").await, Approval::Approved);

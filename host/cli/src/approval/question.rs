@@ -89,7 +89,7 @@ impl ShownCall<'_> {
         write_field(page, "tool", self.tool);
         write_field(page, "effect", self.effect);
         if let Some(rule) = self.writing_rule {
-            write_field(page, "changes", format_args!("it may use `{rule}`"));
+            write_field(page, "changes", format_args!("allowed by `{rule}`"));
         }
         for rule in self.grant {
             write_field(page, "grant", rule);
@@ -110,9 +110,9 @@ impl ShownCall<'_> {
 }
 
 fn write_field(page: &mut Page, label: &str, value: impl std::fmt::Display) {
-    page.indent(2)
+    page.spaces(2)
         .styled(FAINT, label)
-        .indent(11_usize.saturating_sub(label.len()))
+        .spaces(11_usize.saturating_sub(label.len()))
         .text(value)
         .end();
 }
@@ -129,13 +129,13 @@ pub(super) fn help() -> Page {
         ("a", "run it, and every call with these arguments for 30 days"),
         ("t", "run it, and every call of this tool for 30 days"),
     ] {
-        page.indent(2)
+        page.spaces(2)
             .styled(NAME, answer)
-            .indent(8_usize.saturating_sub(answer.len()))
+            .spaces(8_usize.saturating_sub(answer.len()))
             .text(meaning)
             .end();
     }
-    page.indent(2)
+    page.spaces(2)
         .styled(
             FAINT,
             "an answer is no longer valid when the tool, its code, its effect class or its grant changes",

@@ -185,9 +185,9 @@ fn describe_answer(approval: &Approval) -> String {
 }
 
 fn write_note(page: &mut Page, label: &str, text: &str) {
-    page.indent(2)
+    page.spaces(2)
         .styled(FAINT, label)
-        .indent(11_usize.saturating_sub(label.len()))
+        .spaces(11_usize.saturating_sub(label.len()))
         .text(text)
         .end();
 }

@@ -75,7 +75,7 @@ enum Scope {
 
 impl Approve {
     pub(crate) async fn run(mut self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let store = self.sessions.open_own().await?;
+        let store = self.sessions.open_trusted().await?;
         let waiting_session = WaitingSession::read(&store, &self.session, &self.sessions).await?;
         let Some(call) = &self.call else {
             return ask_about_all(&waiting_session, &store, printer).await;

@@ -26,11 +26,12 @@ Examples:
 
 /// Build a plugin from source
 ///
-/// Builds a Rust package for wasm32-wasip2, a project in Python (app.py), JavaScript (app.js), TypeScript (app.ts), C
-/// (plugin.c), C++ (plugin.cpp), Zig (plugin.zig) or Go (go.mod), runs the command in the [build] table of
-/// toolwit.toml, or takes a .wasm file that another tool has built. Then embeds the WIT of the directory `wit` with
-/// its /// comments, which toolchains drop. Compiler output goes to standard error, the path of the component to
-/// standard output.
+/// Builds a Rust package for wasm32-wasip2. Also builds a project in Python (app.py), JavaScript (app.js), TypeScript
+/// (app.ts), C (plugin.c), C++ (plugin.cpp), Zig (plugin.zig) or Go (go.mod). If toolwit.toml has a [build] table, runs
+/// the command of this table instead. The source can also be a .wasm file that another tool has built.
+///
+/// The WIT of the directory `wit` is then embedded in the component, with its /// comments. Toolchains drop these
+/// comments. Compiler output goes to standard error. The path of the component goes to standard output.
 ///
 /// The component is then compiled for this machine, so that its first call does not wait.
 ///
@@ -82,6 +83,7 @@ impl Build {
             .compile(&report.component, self.wasi, printer, cancel)
             .await?;
         let mut warnings = report.warnings.clone();
+        // The author gets no warnings about exports that the toolchain added.
         let skipped = inspection.skipped_exports_of_author();
         warnings.extend(skipped.map(|skipped| format!("`{}` is not a tool: {}", skipped.export, skipped.reason)));
         warnings.extend(compilation.warning(&report.name));

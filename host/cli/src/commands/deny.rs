@@ -35,7 +35,7 @@ pub(crate) struct Deny {
 
 impl Deny {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let store = self.sessions.open_own().await?;
+        let store = self.sessions.open_trusted().await?;
         let waiting_session = WaitingSession::read(&store, &self.session, &self.sessions).await?;
         let pending = waiting_session.find(&self.call, self.question)?;
         waiting_session

@@ -87,7 +87,7 @@ impl Dev {
         let mut page = Page::new();
         for tool in &inspection.tools {
             let description = first_sentence(&tool.description);
-            page.indent(2)
+            page.spaces(2)
                 .styled(NAME, tool.name())
                 .text("  ")
                 .text(description)

@@ -151,9 +151,9 @@ fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Er
         ("size  ", size(inspection.size_bytes)),
         ("engine", inspection.profile.to_string()),
     ] {
-        page.indent(2).text(format_args!("{label}  {value}")).end();
+        page.spaces(2).text(format_args!("{label}  {value}")).end();
     }
-    page.indent(2).text("status  ");
+    page.spaces(2).text("status  ");
     match refusal {
         None if inspection.dynamic_tools_state().is_undiscovered() => {
             page.styled(WARN, "undiscovered").text(": ").text(TOOLS_NOT_DISCOVERED)
@@ -163,11 +163,11 @@ fn write_summary(page: &mut Page, inspected: &InspectedFile, refusal: Option<&Er
     };
     page.end();
     if let Some(problem) = &inspection.wit_problem {
-        page.indent(2).styled(WARN, "warning").text(" ");
+        page.spaces(2).styled(WARN, "warning").text(" ");
         page.text(wit_warning(&inspected.name, problem)).end();
     }
     if let Some(suggestion) = refusal.and_then(|error| with_fixing_hint(error).suggestion.clone()) {
-        page.indent(10).styled(FAINT, format_args!("hint: {suggestion}")).end();
+        page.spaces(10).styled(FAINT, format_args!("hint: {suggestion}")).end();
     }
 }
 
@@ -178,11 +178,11 @@ fn write_exports(page: &mut Page, inspection: &Inspection) {
     }
     if let Some(contract) = inspection.contract() {
         let note = "listed at run time; discovered by `toolwit add`, `toolwit refresh`, or at the first use";
-        page.indent(2)
+        page.spaces(2)
             .styled(FAINT, format_args!("dynamic, by `{contract}`: {note}"))
             .end();
     } else if inspection.tools.is_empty() {
-        page.indent(2).styled(FAINT, "none").end();
+        page.spaces(2).styled(FAINT, "none").end();
     }
     if !inspection.entities.is_empty() {
         page.title("Entities");
@@ -193,7 +193,7 @@ fn write_exports(page: &mut Page, inspection: &Inspection) {
     if !inspection.skipped.is_empty() {
         page.title("Skipped");
         for skipped in &inspection.skipped {
-            page.indent(2)
+            page.spaces(2)
                 .text(&skipped.export)
                 .text(": ")
                 .styled(FAINT, &skipped.reason)
@@ -207,7 +207,7 @@ fn write_imports(page: &mut Page, imports: &[Import]) {
         page.title("Imports");
     }
     for import in imports {
-        page.indent(2).text(&import.name).text("  ");
+        page.spaces(2).text(&import.name).text("  ");
         if !import.functions.is_empty() {
             page.text(import.functions.join(", ")).text("  ");
         }
@@ -229,7 +229,7 @@ fn write_needs(page: &mut Page, needs: &[EnvironmentNeed]) {
         page.title("Needs");
     }
     for need in needs {
-        page.indent(2).text(&need.name).text("  ");
+        page.spaces(2).text(&need.name).text("  ");
         page.styled(FAINT, if need.required { "required" } else { "optional" });
         if !need.description.is_empty() {
             page.text("  ").styled(FAINT, &need.description);

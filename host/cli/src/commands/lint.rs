@@ -38,7 +38,7 @@ impl Lint {
                 for finding in &findings {
                     page.styled(WARN, "warning:").text(" ").text(&finding.subject);
                     page.text(": ").text(&finding.message).end();
-                    page.indent(2)
+                    page.spaces(2)
                         .styled(FAINT, format_args!("hint: {}", finding.suggestion))
                         .end();
                 }

@@ -141,7 +141,7 @@ fn plugin_page(registry: &Registry) -> Page {
         match &package.status {
             PackageStatus::Ready(plugin) => {
                 if let Some(problem) = &plugin.inspection().wit_problem {
-                    page.indent(2).styled(WARN, "warning:").text(" ");
+                    page.spaces(2).styled(WARN, "warning:").text(" ");
                     page.text(wit_warning(&package.name, problem)).end();
                 }
                 for definition in &plugin.inspection().tools {
@@ -149,15 +149,15 @@ fn plugin_page(registry: &Registry) -> Page {
                     write_tool(&mut page, definition, width, is_ambiguous);
                 }
                 for method in methods(plugin.inspection()) {
-                    page.indent(2)
+                    page.spaces(2)
                         .styled(FAINT, ARROW)
                         .styled(NAME, method.name())
-                        .indent(width.saturating_sub(method.name().len() + ARROW.chars().count()) + 2)
+                        .spaces(width.saturating_sub(method.name().len() + ARROW.chars().count()) + 2)
                         .text(first_sentence(&method.description))
                         .end();
                 }
                 if let Some(error) = discovery_error(package) {
-                    page.indent(2)
+                    page.spaces(2)
                         .styled(WARN, "undiscovered:")
                         .text(" ")
                         .text(&error.message)
@@ -165,10 +165,10 @@ fn plugin_page(registry: &Registry) -> Page {
                     write_hint(&mut page, &error);
                 } else if plugin.inspection().is_interceptor() {
                     let role = "an interceptor, which wraps the calls of other tools";
-                    page.indent(2).styled(FAINT, role).end();
+                    page.spaces(2).styled(FAINT, role).end();
                 } else if plugin.inspection().tools.is_empty() {
                     for reason in reasons_for_no_tools(plugin.inspection()) {
-                        page.indent(2).styled(WARN, "no tools:").text(" ").text(reason).end();
+                        page.spaces(2).styled(WARN, "no tools:").text(" ").text(reason).end();
                     }
                 }
             }
@@ -181,19 +181,19 @@ fn plugin_page(registry: &Registry) -> Page {
 /// Writes a tool. If its name is ambiguous, its id is shown too.
 fn write_tool(page: &mut Page, definition: &ToolDefinition, width: usize, is_ambiguous: bool) {
     let name = definition.name();
-    page.indent(2)
+    page.spaces(2)
         .styled(NAME, name)
-        .indent(width.saturating_sub(name.len()) + 2)
+        .spaces(width.saturating_sub(name.len()) + 2)
         .text(first_sentence(&definition.description))
         .end();
     if is_ambiguous {
-        page.indent(width + 4).styled(FAINT, &definition.id).end();
+        page.spaces(width + 4).styled(FAINT, &definition.id).end();
     }
 }
 
 fn write_broken(page: &mut Page, package: &Package) {
     let Some(reason) = package.broken_reason() else { return };
-    page.indent(2)
+    page.spaces(2)
         .styled(BAD, "broken:")
         .text(" ")
         .text(&reason.message)
@@ -203,6 +203,6 @@ fn write_broken(page: &mut Page, package: &Package) {
 
 fn write_hint(page: &mut Page, error: &Error) {
     if let Some(suggestion) = &error.suggestion {
-        page.indent(2).styled(FAINT, format_args!("hint: {suggestion}")).end();
+        page.spaces(2).styled(FAINT, format_args!("hint: {suggestion}")).end();
     }
 }

@@ -56,7 +56,7 @@ impl RankedTools {
         let width = self.tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default();
         for tool in &self.tools {
             let padding = width.saturating_sub(tool.name.len()) + 2;
-            page.styled(NAME, &tool.name).indent(padding);
+            page.styled(NAME, &tool.name).spaces(padding);
             let uses = usize::try_from(tool.health.uses).unwrap_or(usize::MAX);
             page.text(format_args!("{:>6}  ", counted(uses, "call")));
             page.text(format_args!("quality {:>3} %  ", tool.quality_percent));
@@ -68,7 +68,7 @@ impl RankedTools {
             page.styled(style, format_args!("{label:<10}")).text("  ");
             page.styled(FAINT, tool.category.as_deref().unwrap_or_default()).end();
             if let Some(error) = &tool.health.error {
-                page.indent(2).text(error).end();
+                page.spaces(2).text(error).end();
             }
         }
         page

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approval::{PreparedAnswers, denial};
 use crate::commands::run::{
-    RunFlags, RunProgress, approver, deferred_approver, next_run, print_stored_end, report_waiting_calls,
+    RunFlags, RunProgress, approver, deferred_approver, next_run_command, print_end_in_session, report_waiting_calls,
     suspend_for_later,
 };
 use crate::exit::Exit;
@@ -44,8 +44,8 @@ Examples:
 /// approval is shown: answer at the terminal, with `--allow` or `--deny`, or in advance with `toolwit approve`.
 ///
 /// The model, the plugins and the other options are those of the run, unless an option of this command replaces them.
-/// Two must be given again: `--wasi-p3`, and an `--approve` that asks less than the policy. Keys come from the
-/// environment, and grants files are read again.
+/// Pass `--wasi-p3` again, and also an `--approve` mode that requires fewer approvals than the policy: these two are not
+/// restored. Keys come from the environment, and grants files are read again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Resume {
@@ -60,8 +60,8 @@ pub(crate) struct Resume {
     /// Call that waits for an approval and must not run; the model reads the reason; can be repeated
     #[arg(long, value_name = "CALL[=REASON]")]
     deny: Vec<String>,
-    /// Without a terminal, wait TIME for `toolwit approve` to answer about a further call that needs an approval, then
-    /// leave the run to another `toolwit resume`
+    /// Time to wait for `toolwit approve` if a further call needs an approval and there is no terminal; then the command
+    /// ends, and another `toolwit resume` continues the run
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "0s")]
     ask_later: Option<Span>,
     #[command(flatten)]
@@ -96,7 +96,7 @@ impl FromStr for CallDecision {
 
 impl Resume {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
-        let store = self.flags.sessions.open_own().await?;
+        let store = self.flags.sessions.open_trusted().await?;
         let journal = Journal::open(&store, &self.session)
             .await
             .map_err(|error| match error {
@@ -114,7 +114,8 @@ impl Resume {
         let answers = PreparedAnswers::new(approver(&progress, deferred_approver.as_ref()));
         let waits_for_answer = answer_timeout.is_some_and(|Span(time)| !time.is_zero());
         let sessions = flags.sessions.clone();
-        let needs_answers = !can_ask() && !waits_for_answer && !flags.allows_every_call();
+        // If no person can be asked during the run, all its open questions must have an answer before it continues.
+        let requires_prior_answers = !can_ask() && !waits_for_answer && !flags.allows_every_call();
         let flags = flags.with_approvers(answers.clone(), deferred_approver.clone());
         let mut conversation = flags
             .build_conversation(&model, Some(journal), progress, cancel)
@@ -133,7 +134,7 @@ impl Resume {
             .for_each(|call| answers.allow_rerun(call));
         let questions = unanswered_questions(run.pending_approvals(), &store, &self.session).await?;
         let unanswered = apply_answers(&questions, &answers, &self.allow, &self.deny)?;
-        if needs_answers && !unanswered.is_empty() {
+        if requires_prior_answers && !unanswered.is_empty() {
             return Err(report_waiting_calls(&self.session, &unanswered, &sessions, printer).into());
         }
         let suspension = conversation.suspension();
@@ -145,7 +146,7 @@ impl Resume {
         // Removes the spinner before the answer is printed.
         drop(conversation);
         match outcome {
-            Ok(Some(outcome)) => print_stored_end(outcome, &self.session, &sessions, &*model, printer),
+            Ok(Some(outcome)) => print_end_in_session(outcome, &self.session, &sessions, &*model, printer),
             Ok(None) => Err(nothing_to_resume_error(&self.session, &sessions).into()),
             Err(questions) => Err(report_waiting_calls(&self.session, &questions, &sessions, printer).into()),
         }
@@ -169,6 +170,7 @@ pub(crate) async fn unanswered_questions(
     store: &SqliteJournalStore,
     session: &SessionId,
 ) -> Result<Vec<RecordedApprovalRequest>, Error> {
+    // The store also returns questions that have an answer which no run has used yet.
     let pending = store.pending_approvals(session).await?;
     let unanswered = || pending.iter().filter(|pending| pending.answer.is_none());
     let is_open = |question: &&RecordedApprovalRequest| unanswered().any(|open| open.question.id == question.id);
@@ -193,13 +195,24 @@ fn apply_answers(
     });
     for (call, approval) in allowed.chain(denied) {
         let Some(index) = unanswered.iter().position(|question| question.id == call) else {
-            let message = format!("the call `{call}` does not wait for an answer");
-            return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                .with_suggestion("run the command without `--allow` and `--deny` to see the calls that do"));
+            return Err(unusable_answer_error(call, questions));
         };
         answers.add_answer(unanswered.remove(index), approval);
     }
     Ok(unanswered)
+}
+
+/// Returns the error for an answer about a call that does not wait, or for the second answer about the same call.
+fn unusable_answer_error(call: &str, questions: &[RecordedApprovalRequest]) -> Error {
+    let (message, hint) = if questions.iter().any(|question| question.id == call) {
+        let message = format!("the options have more than one answer about the call `{call}`");
+        (message, "pass `--allow` or `--deny` only once for each call")
+    } else {
+        let message = format!("the call `{call}` does not wait for an answer");
+        let hint = "run the command without `--allow` and `--deny` to see the calls that do";
+        (message, hint)
+    };
+    Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
 }
 
 /// Prints the calls that were running when their process ended. Their effects are unknown.
@@ -230,6 +243,9 @@ fn undecided_error(session: &SessionId, unresolved: &[UnresolvedCall], sessions:
 
 fn nothing_to_resume_error(session: &SessionId, sessions: &SessionFlags) -> Error {
     let message = format!("the last run of the session `{session}` ended");
-    let hint = format!("continue the conversation with `{}`", next_run(session, sessions));
+    let hint = format!(
+        "continue the conversation with `{}`",
+        next_run_command(session, sessions)
+    );
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
 }

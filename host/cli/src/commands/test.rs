@@ -194,7 +194,7 @@ fn outcome_line(outcome: &CaseOutcome) -> Page {
     };
     page.text("  ").text(&outcome.name).styled(FAINT, wall_text).end();
     if let Some(failure) = &outcome.failure {
-        page.indent(8).text(failure).end();
+        page.spaces(8).text(failure).end();
     }
     page
 }

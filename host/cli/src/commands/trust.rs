@@ -116,16 +116,16 @@ fn proposal_page(proposal: &Proposal) -> Page {
     }
     if let Some(index) = &proposal.index {
         page.title("Package index");
-        page.indent(2).text(index).end();
+        page.spaces(2).text(index).end();
     }
     if proposal.wasi_p3 {
         page.title("WASI 0.3, for which wasmtime publishes no security patches");
-        page.indent(2).text("sandbox.wasi_p3 = true").end();
+        page.spaces(2).text("sandbox.wasi_p3 = true").end();
     }
     if !proposal.interceptors.is_empty() {
         page.title("Interceptors, which see and can change every call that they wrap");
         for setting in &proposal.interceptors {
-            page.indent(2).text(setting).end();
+            page.spaces(2).text(setting).end();
         }
     }
     if !proposal.servers.is_empty() {
@@ -138,7 +138,7 @@ fn proposal_page(proposal: &Proposal) -> Page {
     if !proposal.limits.is_empty() {
         page.title("Limits above the defaults");
         for line in proposal.limits.describe() {
-            page.indent(2).text(line).end();
+            page.spaces(2).text(line).end();
         }
     }
     page

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use toolwit::Exposure;
-use toolwit::model::Delivery;
+use toolwit::model::ToolDelivery;
 
 /// The tools that a model sees at the start; see [`Exposure`].
 #[derive(Clone, Copy, Debug, clap::ValueEnum, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub(crate) enum ExposureFlag {
     Search,
 }
 
-/// The way in which tools are delivered to a model; see [`Delivery`].
+/// The way in which tools are delivered to a model; see [`ToolDelivery`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DeliveryFlag {
@@ -28,7 +28,7 @@ pub(crate) enum DeliveryFlag {
     Native,
 }
 
-impl From<DeliveryFlag> for Delivery {
+impl From<DeliveryFlag> for ToolDelivery {
     fn from(flag: DeliveryFlag) -> Self {
         match flag {
             DeliveryFlag::List => Self::List,

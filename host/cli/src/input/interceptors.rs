@@ -54,7 +54,7 @@ impl InterceptorFlags {
     /// them.
     ///
     /// # Errors
-    /// If the configuration of the project, or the record of its acceptance, cannot be read.
+    /// If the configuration of the project, or the record of the project settings that the user accepted, cannot be read.
     pub(crate) fn all(&self) -> Result<Vec<InterceptorSettings>, Error> {
         let project = ProjectTrust::find()?;
         let accepted = project.accepted_interceptors().iter();

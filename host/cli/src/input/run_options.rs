@@ -21,9 +21,10 @@ use toolwit::registry::Project;
 
 /// The options of a run that its session stores, so that later runs of the session continue with them.
 ///
-/// The command line has precedence over the session, and the session over the environment. Grants, secrets and policies
-/// are stored as paths only, because each run reads their content again. The paths of grants and policies are an
-/// exception: for them, the environment has precedence over the session.
+/// The command line has precedence over the session, and the session over the environment. Only for the paths of grants
+/// and policies, the environment has precedence over the session.
+///
+/// Grants, secrets and policies are stored as paths only, because each run reads their content again.
 #[derive(Clone, Debug, Default, clap::Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RunOptions {
@@ -53,7 +54,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) mcp: McpFlags,
     #[command(flatten)]
-    // The name in the options that sessions store.
+    // Sessions store these options under this name.
     #[serde(rename = "authority")]
     pub(crate) grants_and_secrets: GrantAndSecretFlags,
     #[command(flatten)]
@@ -86,7 +87,8 @@ impl RunOptions {
     /// Returns the options for use in another directory and another environment.
     ///
     /// # Errors
-    /// If the current directory, the configuration of the project, or the record of its acceptance cannot be read.
+    /// If one of these cannot be read: the current directory, the configuration of the project, or the record of the
+    /// project settings that the user accepted.
     pub(crate) fn for_other_directory(&self) -> Result<Self, Error> {
         let mut options = self.clone();
         options.model = self.model().as_deref().map(with_absolute_scenario).transpose()?;

@@ -68,13 +68,13 @@ impl SessionFlags {
         })
     }
 
-    /// Opens the file to continue a session or to answer its questions. Then the options and approvals in the file
-    /// apply.
+    /// Opens the file, if this user created it on this machine or accepted it. Use this method to continue a session or to
+    /// answer its questions: then the options and approvals in the file apply.
     ///
     /// # Errors
     /// If the file cannot be opened. Also if the user has not accepted the file, and nothing proves that this user
     /// created it on this machine.
-    pub(crate) async fn open_own(&self) -> Result<SqliteJournalStore, Error> {
+    pub(crate) async fn open_trusted(&self) -> Result<SqliteJournalStore, Error> {
         let store = self.open().await?;
         let origin = store.origin().await?;
         let key = UserKey::load();
@@ -95,7 +95,7 @@ impl SessionFlags {
         Ok(store)
     }
 
-    /// Stores an authentication code of this user in the file, so that [`open_own`](Self::open_own) opens the file.
+    /// Stores an authentication code of this user in the file, so that [`open_trusted`](Self::open_trusted) opens the file.
     ///
     /// # Errors
     /// If the file has no sessions, or cannot be opened or written, or the key of the user cannot be created.

@@ -187,10 +187,10 @@ fn write_tools(page: &mut Page, label: &str, names: &[ToolName]) {
 /// Writes a label and, next to it, a text that is wrapped between words.
 fn write_paragraph(page: &mut Page, style: Style, label: &str, text: &str) {
     page.styled(style, label)
-        .indent(LABEL_COLUMNS.saturating_sub(label.len()));
+        .spaces(LABEL_COLUMNS.saturating_sub(label.len()));
     for (index, line) in text.lines().flat_map(wrap_line).enumerate() {
         if index > 0 {
-            page.indent(LABEL_COLUMNS);
+            page.spaces(LABEL_COLUMNS);
         }
         page.text(line).end();
     }

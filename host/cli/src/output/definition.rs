@@ -8,14 +8,14 @@ use toolwit::tool::ToolDefinition;
 /// Writes the signature of a tool and the first sentence of its description.
 pub(crate) fn write_summary(page: &mut Page, definition: &ToolDefinition, indent: usize) {
     write_signature(page, definition, indent);
-    page.indent(indent + 4)
+    page.spaces(indent + 4)
         .styled(FAINT, first_sentence(&definition.description))
         .end();
 }
 
 /// Writes an entity type with its methods.
 pub(crate) fn write_entity_type(page: &mut Page, entity_type: &EntityType, indent: usize) {
-    page.indent(indent).styled(NAME, &entity_type.name).end();
+    page.spaces(indent).styled(NAME, &entity_type.name).end();
     if let Some(description) = &entity_type.description {
         page.block(indent + 4, FAINT, description);
     }
@@ -34,20 +34,20 @@ pub(crate) fn write_definition(page: &mut Page, definition: &ToolDefinition, eff
     match definition.input_schema["properties"].as_object() {
         Some(properties) if !properties.is_empty() => schema::write_properties(page, &definition.input_schema, 2),
         _ => {
-            page.indent(2).styled(FAINT, "none").end();
+            page.spaces(2).styled(FAINT, "none").end();
         }
     }
     page.title("Result");
     match &definition.output_schema {
         Some(output) => {
-            page.indent(2).text(schema::describe(output)).end();
+            page.spaces(2).text(schema::describe(output)).end();
             schema::write_descriptions(page, output, 4);
             if let Some(object) = schema::object_within(output) {
                 schema::write_properties(page, object, 4);
             }
         }
         None => {
-            page.indent(2).styled(FAINT, "not declared").end();
+            page.spaces(2).styled(FAINT, "not declared").end();
         }
     }
 }
@@ -55,7 +55,7 @@ pub(crate) fn write_definition(page: &mut Page, definition: &ToolDefinition, eff
 /// Writes a signature, such as ``search_customer(name: string, limit?: integer (0 to 9)) → entity `customer` ``. Shows an
 /// entity by the name of its type, and omits a result that is always null.
 fn write_signature(page: &mut Page, definition: &ToolDefinition, indent: usize) {
-    page.indent(indent).styled(NAME, definition.name()).text("(");
+    page.spaces(indent).styled(NAME, definition.name()).text("(");
     let required_names = definition.input_schema["required"].as_array();
     if let Some(properties) = definition.input_schema["properties"].as_object() {
         for (index, (name, property)) in properties.iter().enumerate() {

@@ -94,7 +94,7 @@ impl Page {
     pub(crate) fn block(&mut self, indent: usize, style: Style, text: &str) -> &mut Self {
         for line in text.lines() {
             if !line.trim().is_empty() {
-                self.indent(indent);
+                self.spaces(indent);
                 let line = self.sanitize(line.trim_end(), usize::MAX);
                 self.push_styled(style, &line);
             }
@@ -127,8 +127,8 @@ impl Page {
         self.0.is_empty()
     }
 
-    /// Adds spaces.
-    pub(crate) fn indent(&mut self, columns: usize) -> &mut Self {
+    /// Adds spaces, at the start of a line or between two columns.
+    pub(crate) fn spaces(&mut self, columns: usize) -> &mut Self {
         self.0.extend(std::iter::repeat_n(' ', columns));
         self
     }
@@ -185,7 +185,7 @@ mod tests {
     fn added_text_does_not_begin_a_line() {
         let mut page = Page::new();
         page.text("error: ").text("oops\r\nok  \u{2028}all\tis well\n").end();
-        page.indent(2).styled(FAINT, "a\nhint: b").end();
+        page.spaces(2).styled(FAINT, "a\nhint: b").end();
         let stripped = anstream::adapter::strip_str(&page.to_string()).to_string();
         assert_eq!(stripped, "error: oops\n    ok  all is well\n  a\n      hint: b\n");
     }

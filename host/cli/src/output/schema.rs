@@ -155,7 +155,7 @@ fn write_properties_at(page: &mut Page, schema: &Value, indent: usize, depth: us
     let required_names = schema["required"].as_array();
     for (name, property) in properties {
         let is_required = required_names.is_some_and(|names| names.iter().any(|required| required == name));
-        page.indent(indent)
+        page.spaces(indent)
             .styled(NAME, name)
             .text(": ")
             .text(describe_property(property, is_required));

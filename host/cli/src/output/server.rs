@@ -98,13 +98,13 @@ impl ServerDocument {
         }
         page.end();
         if self.status == Status::NotContacted {
-            page.indent(2).styled(FAINT, "not contacted").end();
+            page.spaces(2).styled(FAINT, "not contacted").end();
         }
         if let Some(reason) = &self.reason {
-            page.indent(2).styled(BAD, "unreachable:").text(" ").text(reason).end();
+            page.spaces(2).styled(BAD, "unreachable:").text(" ").text(reason).end();
         }
         if let Some(suggestion) = &self.suggestion {
-            page.indent(2).styled(FAINT, format_args!("hint: {suggestion}")).end();
+            page.spaces(2).styled(FAINT, format_args!("hint: {suggestion}")).end();
         }
         let width = self
             .tools
@@ -114,14 +114,14 @@ impl ServerDocument {
             .unwrap_or(0);
         for tool in &self.tools {
             let name = tool.name();
-            page.indent(2)
+            page.spaces(2)
                 .styled(NAME, name)
-                .indent(width.saturating_sub(name.chars().count()) + 2)
+                .spaces(width.saturating_sub(name.chars().count()) + 2)
                 .text(first_sentence(&tool.description))
                 .end();
         }
         for withheld in &self.withheld {
-            page.indent(2)
+            page.spaces(2)
                 .styled(WARN, "withheld:")
                 .text(" ")
                 .text(format_args!("{}: {}", withheld.name, withheld.reason))

@@ -238,6 +238,20 @@ async fn menu() -> Vec<u8> {
     fs::read(report.component).unwrap()
 }
 
+#[tokio::test]
+async fn program_that_closes_its_output_and_continues_is_ended_at_the_time_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("compiler");
+    fs::write(&program, "#!/bin/sh\nexec >&-\nwhile :; do :; done\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let runtime = runtime(&program, |options| {
+        options.engine_limits.compile_wall_max = Duration::from_millis(300);
+    });
+    let plugin = load(&runtime, bombs::functions(1)).await.unwrap();
+    let error = timeout(SOON, plugin.compile()).await.unwrap().unwrap_err();
+    assert_eq!(error.limit.as_ref().unwrap().limit, "compile_wall_max", "{error}");
+}
+
 /// Writes a program that compiles as soon as a file exists.
 fn slow_compiler(directory: &Path) -> (PathBuf, PathBuf) {
     let (program, go) = (directory.join("compiler"), directory.join("go"));

@@ -72,7 +72,7 @@ pub struct DecidedCall<'a> {
     /// The reason why the call does not run, if it was denied or not answered.
     pub reason: Option<&'a str>,
     /// The new remembered answer, if the approver's answer is valid for further calls.
-    pub remembered: Option<&'a RememberedAnswer>,
+    pub remembered_answer: Option<&'a RememberedAnswer>,
 }
 
 impl<'a> DecidedCall<'a> {
@@ -83,7 +83,7 @@ impl<'a> DecidedCall<'a> {
             basis,
             edited_arguments: None,
             reason: None,
-            remembered: None,
+            remembered_answer: None,
         }
     }
 }

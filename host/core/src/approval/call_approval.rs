@@ -28,7 +28,7 @@ struct QuestionAnswer {
     approval: Approval,
     basis: ApprovalBasis,
     /// The new remembered answer, if this answer is valid for further calls.
-    remembered: Option<RememberedAnswer>,
+    remembered_answer: Option<RememberedAnswer>,
 }
 
 impl QuestionAnswer {
@@ -36,7 +36,7 @@ impl QuestionAnswer {
         Self {
             approval,
             basis,
-            remembered: None,
+            remembered_answer: None,
         }
     }
 }
@@ -52,7 +52,7 @@ impl CallApproval<'_> {
             let QuestionAnswer {
                 approval,
                 basis,
-                remembered,
+                remembered_answer,
             } = self.answer_unless_cancelled(&request).await?;
             if let Approval::Edited { arguments } = &approval {
                 let current_access = self
@@ -73,7 +73,7 @@ impl CallApproval<'_> {
                 }
                 continue;
             }
-            self.report_decision(&request, &approval, basis, remembered.as_ref())?;
+            self.report_decision(&request, &approval, basis, remembered_answer.as_ref())?;
             let call = self.call;
             let current_access = self.approvals.access(call.tool, &call.arguments, call.context).await;
             if approval_digest(call.tool.definition(), &current_access) == request.digest {
@@ -127,14 +127,14 @@ impl CallApproval<'_> {
         let mut question = request.clone();
         question.waiting = self.approvals.queue.waiting_count();
         let (answer, basis) = self.observer.ask(&**approver, question, self.call.context).await;
-        let mut remembered = memory.remember(request, &answer, self.call.context);
+        let mut remembered_answer = memory.remember(request, &answer, self.call.context);
         if self.is_first_time_mode && answer.scope == ApprovalScope::Call && answer.approval == Approval::Approved {
-            remembered = Some(memory.remember_tool(request));
+            remembered_answer = Some(memory.remember_tool(request));
         }
         QuestionAnswer {
             approval: answer.approval,
             basis,
-            remembered,
+            remembered_answer,
         }
     }
 
@@ -144,7 +144,7 @@ impl CallApproval<'_> {
         request: &ApprovalRequest,
         approval: &Approval,
         basis: ApprovalBasis,
-        remembered: Option<&RememberedAnswer>,
+        remembered_answer: Option<&RememberedAnswer>,
     ) -> Result<(), ToolError> {
         let (decision, reason, edited_arguments) = match approval {
             Approval::Approved => (ApprovalDecision::Approved, None, None),
@@ -155,7 +155,7 @@ impl CallApproval<'_> {
         let mut decided = DecidedCall::new(request, decision, basis);
         decided.reason = reason.map(String::as_str);
         decided.edited_arguments = edited_arguments;
-        decided.remembered = remembered;
+        decided.remembered_answer = remembered_answer;
         self.observer.decided(&decided);
         reason.map_or(Ok(()), |reason| Err(denial(self.call, reason)))
     }

@@ -56,7 +56,7 @@ impl ApprovalRequest {
 
 /// Returns a digest of everything to which an approval is bound, except for the arguments.
 pub(super) fn approval_digest(definition: &ToolDefinition, access: &CallAccess) -> String {
-    let content = serde_json::json!([definition.digest(), access.code, access.effect, access.grant]);
+    let content = serde_json::json!([definition.digest(), access.code_digest, access.effect, access.grant]);
     sha256(&content.to_string())
 }
 

@@ -172,7 +172,7 @@ pub struct CallAccess {
     /// The granted rule that allows changes outside the run, if [`EffectClass::Read`] is not proved because of this rule.
     pub writing_rule: Option<String>,
     /// The digest of the code that would run, if it is known. An approval is not valid for other code.
-    pub code: Option<String>,
+    pub code_digest: Option<String>,
 }
 
 impl CallAccess {

@@ -166,11 +166,11 @@ impl Decorator for Interception {
             call.arguments = self.allowed_arguments(&call, context).await?;
         }
         let call = Arc::new(call);
-        let late_review = LateReviewer {
+        let late_reviewer = LateReviewer {
             interception: self.clone(),
             call: call.clone(),
         };
-        let inner_context = LateReviews::add(context, Arc::new(late_review));
+        let inner_context = LateReviews::add(context, Arc::new(late_reviewer));
         let outcome = tool.call(call.arguments.clone(), &inner_context).await;
         self.review(&call, outcome, context).await
     }
@@ -185,10 +185,12 @@ fn is_host_tool(tool: &dyn Tool) -> bool {
 
 fn intercepted_call(tool: &dyn Tool, arguments: Arguments) -> InterceptedCall {
     let definition = tool.definition();
+    // The id of a method contains the entity that the method is bound to. The interceptor receives the id without the entity.
     InterceptedCall::new(definition.id.unbound(), definition.name(), arguments)
 }
 
-/// Passes the late result of a call to the interceptor.
+/// Passes the late result of a call to the interceptor. A result is late if a background task delivers it after the call has
+/// returned.
 struct LateReviewer {
     interception: Interception,
     call: Arc<InterceptedCall>,
@@ -294,6 +296,7 @@ fn replace_outcome(outcome: Result<ToolResult, ToolError>, replacement: CallOutc
 /// Rejects each entity whose id is in the old text of the result but not in the new text. The names of its tools would contain
 /// the id.
 fn reject_hidden_entities(result: &mut ToolResult, new_text: &str) {
+    // Each provider has the methods of one entity. An entity without an id cannot be rejected here.
     for provider in std::mem::take(&mut result.providers) {
         let is_hidden = |id: &String| is_id_removed(id, &result.for_llm, new_text);
         if provider.instance_id().as_ref().is_some_and(is_hidden) {

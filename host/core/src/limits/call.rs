@@ -28,7 +28,8 @@ pub struct CallLimits {
     pub instances_max: usize,
     /// Size of the result as JSON, in bytes.
     pub result_bytes_max: u64,
-    /// Bytes of standard output, standard error and log that are stored; the rest is dropped, and the call continues.
+    /// Bytes of standard output, standard error and log that are stored; the rest is dropped, and the call continues. The same
+    /// limit applies separately to the texts that the guest shows to the user.
     pub log_bytes_max: usize,
     /// Total size of the artifacts that the guest returns, as JSON, in bytes.
     pub artifact_bytes_max: u64,

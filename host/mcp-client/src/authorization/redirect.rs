@@ -36,6 +36,9 @@ const HEADERS_BYTES_MAX: usize = 32 << 10;
 /// The maximum time for sending the last responses to the browser, after the response of the issuer has arrived.
 const SHUTDOWN_WALL_MAX: Duration = Duration::from_secs(1);
 
+/// The time until the next attempt after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
 /// A listener on a loopback address. The issuer redirects the browser to this address with its response.
 pub(super) struct RedirectListener {
     listener: TcpListener,
@@ -78,7 +81,7 @@ impl RedirectListener {
                 biased;
                 Some(code) = codes.recv() => break code,
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                Ok((stream, _)) = self.listener.accept(), if connections.len() < CONNECTIONS_MAX => {
+                stream = accept(&self.listener), if connections.len() < CONNECTIONS_MAX => {
                     connections.spawn(serve(stream, page.clone(), shutdown.clone()));
                 }
             }
@@ -87,6 +90,17 @@ impl RedirectListener {
         let all_connections_end = async { while connections.join_next().await.is_some() {} };
         drop(tokio::time::timeout(SHUTDOWN_WALL_MAX, all_connections_end).await);
         code
+    }
+}
+
+/// Accepts the next connection. Skips a connection that cannot be accepted.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            // If the process has no free file descriptors, an immediate retry would fail, too.
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
     }
 }
 

@@ -104,7 +104,7 @@ impl McpClient {
     /// A call that has become a task is not repeated: this function waits for the answers.
     ///
     /// # Errors
-    /// If a request is invalid, a key begins with the reserved word `approval`, the client lacks a capability, or an answer is missing
+    /// If a request is invalid, a key is reserved (`approval` and `approval-…`), the client lacks a capability, or an answer is missing
     /// or invalid. From revision 2026-07-28 also if another tool makes this call, unless the call has become a task. The
     /// tool must return the error.
     pub async fn ask<K: Into<String>>(
@@ -114,10 +114,8 @@ impl McpClient {
         let mut wire_requests = BTreeMap::new();
         for (key, request) in requests {
             let key = key.into();
-            // In a task, the question for an approval has such a key with a number.
-            if key.starts_with(APPROVAL_KEY) {
-                let message =
-                    format!("the key `{key}` of a request to the client is reserved: it begins with `{APPROVAL_KEY}`");
+            if is_reserved(&key) {
+                let message = format!("the key `{key}` of a request to the client is reserved");
                 return Err(ToolError::Operator(Error::new(
                     ErrorKind::Configuration,
                     Phase::Execute,
@@ -237,6 +235,12 @@ async fn ask_in_task(
         .map(|answers| answers.into_iter().collect())
 }
 
+/// Returns whether a key is that of a question for an approval: `approval`, and in a task `approval-` with a number.
+fn is_reserved(key: &str) -> bool {
+    key.strip_prefix(APPROVAL_KEY)
+        .is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('-'))
+}
+
 /// Returns a new key for the question for an approval in a task.
 fn next_approval_key() -> String {
     static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
@@ -245,4 +249,15 @@ fn next_approval_key() -> String {
 
 fn unanswered(reason: impl Into<String>) -> ToolError {
     ToolError::Model(Error::new(ErrorKind::ToolUnavailable, Phase::Execute, reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_keys_of_approvals_are_reserved() {
+        assert!(is_reserved(APPROVAL_KEY) && is_reserved(&next_approval_key()));
+        assert!(!is_reserved("approval_code") && !is_reserved("code"));
+    }
 }

@@ -44,7 +44,7 @@ impl HttpSessions {
     /// Permits a principal of `group` to begin a session. Returns `None` if the server or the group has too many sessions.
     /// The `group_count` groups share the maximum number of sessions equally. While the returned guard exists, no other
     /// session can begin, so that concurrent requests do not exceed the limits.
-    pub(super) async fn begin(&self, group: &str, group_count: usize) -> Option<MutexGuard<'_, ()>> {
+    pub(super) async fn permit_new_session(&self, group: &str, group_count: usize) -> Option<MutexGuard<'_, ()>> {
         let begin_guard = self.begin_lock.lock().await;
         let live = self.manager.sessions.read().await;
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +69,8 @@ impl HttpSessions {
         owners.insert(session.to_owned(), owner);
     }
 
-    /// Returns the open responses of a session. `None` if the session does not exist, or belongs to another principal.
+    /// Returns the open responses of a session. `None` if the session is not recorded, or belongs to another principal. A
+    /// session that has ended remains recorded until the next call of [`add`](Self::add).
     pub(super) fn streams(&self, session: &str, principal: &str) -> Option<OpenStreams> {
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         let owner = owners.get(session).filter(|owner| owner.principal == principal);

@@ -127,7 +127,11 @@ impl HttpListener {
         let callers = Callers::new(options, server.local_principal());
         server.set_group_limits(callers.group_count(), options.sessions_max);
         Router {
-            origin_rules: OriginRules::new(&options.hosts, &options.origins, self.address.ip().is_loopback()),
+            origin_rules: OriginRules::new(
+                &options.hosts,
+                &options.origins,
+                self.address.ip().to_canonical().is_loopback(),
+            ),
             callers,
             auth_challenges: AuthChallenges::new(options.protected_resource.as_ref(), options.required_scopes.clone()),
             sessions: HttpSessions::new(sessions, options.sessions_max),

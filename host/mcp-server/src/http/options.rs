@@ -150,7 +150,7 @@ impl HttpOptions {
         let refused = |message: String, hint: &str| {
             Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint))
         };
-        let is_public = !self.address.ip().is_loopback();
+        let is_public = !self.address.ip().to_canonical().is_loopback();
         let has_tokens = !self.tokens.is_empty() || !self.token_rules.is_empty();
         if is_public && !has_tokens {
             let message = format!(

@@ -72,7 +72,7 @@ impl OriginRules {
 fn is_loopback(authority: &Authority) -> bool {
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
     let is_local = match host.parse::<IpAddr>() {
-        Ok(address) => address.is_loopback(),
+        Ok(address) => address.to_canonical().is_loopback(),
         Err(_) => host.eq_ignore_ascii_case("localhost"),
     };
     is_local && !authority.as_str().contains('@')
@@ -102,6 +102,7 @@ mod tests {
             "127.0.0.1:1",
             "127.0.0.2",
             "[::1]:8080",
+            "[::ffff:127.0.0.1]:8080",
             "LOCALHOST",
         ] {
             assert!(allows(&rules, host, None), "{host}");

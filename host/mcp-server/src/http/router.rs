@@ -146,7 +146,8 @@ impl Router {
                 let message = "the first message of a session is too large";
                 return Err(rejected("body", StatusCode::PAYLOAD_TOO_LARGE, message));
             }
-            let guard = self.sessions.begin(principal.group(), self.callers.group_count()).await;
+            let group_count = self.callers.group_count();
+            let guard = self.sessions.permit_new_session(principal.group(), group_count).await;
             Some(guard.ok_or_else(too_many_sessions)?)
         } else {
             None

@@ -14,7 +14,7 @@ use crate::content::ServedContent;
 use crate::metrics::Metrics;
 use crate::principal::Principal;
 use crate::stateless::StatelessRequests;
-use crate::tasks::CallTasks;
+use crate::tasks::TasksByPrincipal;
 use toolwit::Toolwit;
 
 /// The name of the principal of requests without a token.
@@ -35,7 +35,7 @@ pub(crate) struct ServerState {
     local_principal: Principal,
     listeners: Arc<Listeners>,
     stateless: StatelessRequests,
-    tasks: CallTasks,
+    tasks: TasksByPrincipal,
     metrics: Arc<Metrics>,
     content: watch::Sender<Arc<ServedContent>>,
     _background: Vec<BackgroundTask>,
@@ -88,7 +88,7 @@ impl McpServer {
                 local_principal: principal,
                 listeners,
                 stateless: StatelessRequests::default(),
-                tasks: CallTasks::default(),
+                tasks: TasksByPrincipal::default(),
                 metrics: Arc::default(),
                 content,
                 _background: [tools, files, expiry].map(BackgroundTask).into(),
@@ -172,7 +172,7 @@ impl ServerState {
         &self.metrics
     }
 
-    pub(super) fn tasks(&self) -> &CallTasks {
+    pub(super) fn tasks(&self) -> &TasksByPrincipal {
         &self.tasks
     }
 

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::mcp_server::ServerState;
 use crate::client::TaskSlot;
 use crate::principal::Principal;
-use crate::tasks::{CallTasks, TaskCall};
+use crate::tasks::{PotentialTask, TasksByPrincipal};
 
 /// Calls a tool without a session. A long call becomes a task, if the client supports tasks.
 pub(super) async fn call(
@@ -21,7 +21,7 @@ pub(super) async fn call(
 ) -> Result<CallToolResponse, ErrorData> {
     let support = server.stateless().task_support(principal, &request.name);
     let client = context.client_capabilities().unwrap_or_default();
-    CallTasks::check_support(support, &client)?;
+    TasksByPrincipal::check_support(support, &client)?;
     if !client.supports_tasks() {
         return server.stateless().call(principal, request, context).await;
     }
@@ -35,7 +35,7 @@ pub(super) async fn call(
         let stateless = call_server.stateless();
         stateless.call(&call_principal, request, &context).await
     });
-    let call = TaskCall {
+    let call = PotentialTask {
         answer,
         stop: stop.clone(),
         task_slot,

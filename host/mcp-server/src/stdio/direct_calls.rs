@@ -24,8 +24,10 @@ const STOP_MAX: Duration = Duration::from_secs(2);
 ///
 /// The protocol library (`rmcp`) runs each request in a task, and sends its answer in another task. For a short call,
 /// waking these tasks takes longer than the call. A call of a session therefore begins in the task that reads the input,
-/// if no other request is unanswered. Most calls also end there. A call that must wait continues in a task of its own. So
-/// does a call that computes until the sandbox interrupts its guest.
+/// if no other request is unanswered. Most calls also end there. A call that must wait continues in a task of its own.
+///
+/// A long computation does not block the input either: the sandbox interrupts a guest that computes at regular intervals,
+/// and the guest yields. At the first of these yields, the call continues in a task of its own.
 pub(super) struct DirectCalls<H> {
     handler: Arc<H>,
     /// The client. It is set when the connection has begun.
@@ -122,7 +124,7 @@ impl<H: ServerHandler> DirectCalls<H> {
         }
     }
 
-    /// Runs a call until it ends or must wait. If it must wait, it continues in a task.
+    /// Runs a call until it ends, waits or yields. A call that waits or yields continues in a task.
     pub(super) async fn run(&self, call: impl Future<Output = ()> + Send + 'static) {
         let mut call = Box::pin(call);
         let first_poll = poll_fn(|context| {

@@ -1,7 +1,7 @@
 //! Tool calls that run as tasks (the extension `io.modelcontextprotocol/tasks`), from protocol revision 2026-07-28.
 
-mod call_tasks;
 mod task_support;
+mod tasks_by_principal;
 
-pub(crate) use call_tasks::{CallTasks, TaskCall};
 pub use task_support::TaskSupport;
+pub(crate) use tasks_by_principal::{PotentialTask, TasksByPrincipal};

@@ -32,6 +32,17 @@ async fn unknown_versions_are_negotiated_and_a_session_begins_once() {
     );
 }
 
+#[tokio::test]
+async fn a_first_message_with_a_byte_order_mark_begins_a_session() {
+    let mut client = LineClient::connect().await;
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    client.send_line(format!("\u{feff}{message}").as_bytes()).await;
+    let answer = client.next().await;
+    assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+}
+
 // attack: G3, attack: G4, attack: G8
 #[tokio::test]
 async fn malformed_messages_leave_the_connection_alive() {

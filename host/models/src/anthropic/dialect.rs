@@ -8,7 +8,7 @@ use super::reasoning::{ReasoningFields, accepts_answer_schema};
 use crate::client::{ApiProfile, Dialect, default_max_tokens};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::{SchemaSubset, closed_schema};
-use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery, ToolChoice};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice, ToolDelivery};
 
 /// The Anthropic messages API.
 ///
@@ -65,6 +65,7 @@ impl Dialect for Messages {
             mark_cached(last_block);
             set("system", json!(system));
         }
+        // Provider blocks, such as thinking blocks, are sent back only to the provider and host that issued them.
         let mut messages = messages(request.messages, block_issuer);
         let last_block = messages
             .last_mut()
@@ -104,10 +105,13 @@ impl Dialect for Messages {
     }
 }
 
-/// Returns the tools in the format of the API. With [`Delivery::Native`], all of them are deferred: the provider adds a
+/// Returns the tools in the format of the API.
+///
+/// With [`ToolDelivery::Native`], the provider delivers the tools to the model. All of them are deferred: the provider adds a
 /// tool to the prompt when the model finds the tool with the provider's search tool. The search tool is not deferred.
 fn tool_declarations(request: &ChatRequest<'_>) -> Value {
-    if request.delivery != Delivery::Native {
+    // With every other delivery, the prompt contains all declared tools from the start.
+    if request.delivery != ToolDelivery::Native {
         return request.tools.iter().map(tool_declaration).collect();
     }
     let search_tool = json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"});

@@ -25,6 +25,8 @@ pub(super) fn mark_cached(block: &mut Value) {
 
 /// Returns the messages without system prompts. Consecutive messages of one role are joined: the API requires that one
 /// message contains the results of all calls of a response, and the text of the user that follows the results.
+///
+/// The messages contain only those provider blocks that `block_issuer` issued: the API and the host of the model, as `API:HOST`.
 pub(super) fn messages(messages: &[Message], block_issuer: &str) -> Vec<Value> {
     let mut wire_messages: Vec<Value> = Vec::new();
     for message in messages {

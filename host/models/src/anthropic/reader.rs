@@ -64,7 +64,7 @@ impl ResponseReader for MessageReader {
         event: &Value,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<ReaderState, AttemptFailure> {
-        let index = event.count("/index").unwrap_or_default();
+        let index = event.unsigned_at("/index").unwrap_or_default();
         match event.text("type") {
             // A gateway that tries another provider may start the message again.
             "message_start" => self.update_usage(&event["message"]["usage"], response),
@@ -201,7 +201,7 @@ impl MessageReader {
             ("/output_tokens_details/thinking_tokens", &mut counts.thinking),
         ];
         for (pointer, count) in fields {
-            *count = usage.count(pointer).unwrap_or(*count);
+            *count = usage.unsigned_at(pointer).unwrap_or(*count);
         }
         let cached = counts.cache_read.saturating_add(counts.cache_write);
         *response.usage_mut() = TokenUsage::new(counts.input.saturating_add(cached), counts.cache_read, counts.output)

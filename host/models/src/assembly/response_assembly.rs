@@ -76,7 +76,11 @@ impl<'r> ResponseAssembly<'r> {
 
     /// Adds a piece of a call.
     pub(crate) fn push_call(&mut self, piece: CallPiece<'_>) -> Result<(), AttemptFailure> {
-        let argument_bytes = piece.arguments.map_or(0, counted_bytes);
+        let argument_bytes = match piece.arguments {
+            None | Some(Value::Null) => 0,
+            Some(Value::String(text)) => text.len(),
+            Some(value) => value.to_string().len(),
+        };
         let previous_call_count = self.calls.len();
         self.reserve(piece.id.len() + piece.name.len() + argument_bytes)?;
         let unemitted = self.calls.push(piece);
@@ -173,7 +177,7 @@ impl<'r> ResponseAssembly<'r> {
 /// Returns the bytes that are counted for a value: approximately its size in memory.
 pub(crate) fn counted_bytes(value: &Value) -> usize {
     match value {
-        Value::String(text) => text.len(),
+        Value::String(text) => text.len() + size_of::<Value>(),
         Value::Array(items) => items.iter().map(counted_bytes).sum::<usize>() + ITEM_BYTES,
         Value::Object(fields) => {
             fields

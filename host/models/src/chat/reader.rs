@@ -76,7 +76,7 @@ impl ChunkReader {
         }
         let choice = body.items("choices").iter().find(|choice| {
             // Further choices are alternatives to the first choice.
-            choice.count("/index").unwrap_or_default() == 0
+            choice.unsigned_at("/index").unwrap_or_default() == 0
         });
         let Some(choice) = choice else {
             return Ok(false);
@@ -132,7 +132,7 @@ impl ChunkReader {
                 index: if is_complete {
                     Some(position)
                 } else {
-                    call.count("/index")
+                    call.unsigned_at("/index")
                 },
                 id: call.text("id"),
                 name: function.text("name"),
@@ -196,7 +196,7 @@ fn finish_reason(reason: &str) -> Option<FinishReason> {
 
 /// Parses the token counts. Missing and invalid counts are treated as 0, so that a response never fails because of them.
 fn token_usage(usage: &Value) -> TokenUsage {
-    let first_count = |pointers: &[&str]| pointers.iter().find_map(|pointer| usage.count(pointer));
+    let first_count = |pointers: &[&str]| pointers.iter().find_map(|pointer| usage.unsigned_at(pointer));
     let cache_read = first_count(&[
         "/prompt_tokens_details/cached_tokens",
         "/prompt_cache_hit_tokens",
@@ -207,14 +207,14 @@ fn token_usage(usage: &Value) -> TokenUsage {
         "/cache_creation_input_tokens",
     ]);
     TokenUsage::new(
-        usage.count("/prompt_tokens").unwrap_or_default(),
+        usage.unsigned_at("/prompt_tokens").unwrap_or_default(),
         cache_read.unwrap_or_default(),
-        usage.count("/completion_tokens").unwrap_or_default(),
+        usage.unsigned_at("/completion_tokens").unwrap_or_default(),
     )
     .with_cache_write(cache_write.unwrap_or_default())
     .with_reasoning(
         usage
-            .count("/completion_tokens_details/reasoning_tokens")
+            .unsigned_at("/completion_tokens_details/reasoning_tokens")
             .unwrap_or_default(),
     )
 }

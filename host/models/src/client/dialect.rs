@@ -72,7 +72,8 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     /// Returns a reader for one response.
     fn reader(&self) -> Self::Reader;
 
-    /// Changes the arguments of a call to fit the original schema of the tool, if [`body`](Self::body) converts the schema.
+    /// Changes the arguments of a call to fit the original schema of the tool, if [`body`](Self::body) converts the schema. For
+    /// example, removes a `null` that only the converted schema requires.
     fn restore_arguments(&self, _call: &mut ToolCall, _tool: &DeclaredTool) {}
 
     /// Changes an answer to fit the original answer schema, if [`body`](Self::body) converts this schema. Returns `None` if the

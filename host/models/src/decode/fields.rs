@@ -8,8 +8,8 @@ pub(crate) trait Fields {
     fn text(&self, key: &str) -> &str;
     /// Returns the elements of a field, or an empty slice if the field is missing or is not an array.
     fn items(&self, key: &str) -> &[Value];
-    /// Returns the number at a JSON pointer. Returns `None` if it is missing, negative or not an integer.
-    fn count(&self, pointer: &str) -> Option<u64>;
+    /// Returns the unsigned integer at a JSON pointer. Returns `None` if the value is missing, negative or not an integer.
+    fn unsigned_at(&self, pointer: &str) -> Option<u64>;
     /// Returns the value of a field, or `None` if it is missing or `null`.
     fn non_null(&self, key: &str) -> Option<&Value>;
 }
@@ -23,7 +23,7 @@ impl Fields for Value {
         self.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    fn count(&self, pointer: &str) -> Option<u64> {
+    fn unsigned_at(&self, pointer: &str) -> Option<u64> {
         self.pointer(pointer).and_then(Value::as_u64)
     }
 

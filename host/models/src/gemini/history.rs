@@ -6,23 +6,23 @@ use crate::client::{MessagePart, message_parts};
 use crate::decode::Fields;
 use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 
-/// The key, in the data of a provider block, of the signature of the next call.
+/// The field of a provider block that contains the signature of a call. The call follows the block in the message.
 pub(super) const CALL_SIGNATURE: &str = "call_signature";
 
-/// The key, in the data of a provider block, of the signature of the next text.
+/// The field of a provider block that contains the signature of a text. The text follows the block in the message.
 pub(super) const TEXT_SIGNATURE: &str = "text_signature";
 
-/// The key, in the same data, of the length of this text in bytes.
+/// The field of a provider block that contains the length of the text with the [signature](TEXT_SIGNATURE), in bytes.
 pub(super) const TEXT_BYTES: &str = "text_bytes";
 
-/// The key, in the data of a provider block, of a part of a message that is sent back unchanged.
+/// The field of a provider block that contains a part of a message. The part is sent back unchanged.
 pub(super) const PART: &str = "part";
 
 /// The placeholder that the API documents for a call without a signature, such as a call of another model.
 const SIGNATURE_PLACEHOLDER: &str = "skip_thought_signature_validator";
 
-/// A text in the names of the models that require a signature in the first call of each message.
-const SIGNATURE_MODELS: &str = "gemini-3";
+/// A part of a model's name. The models whose names contain it require a signature in the first call of each message.
+const SIGNATURE_MODEL_NAME_PART: &str = "gemini-3";
 
 /// Returns the system prompts as one instruction, or `None` if there are no system prompts.
 pub(super) fn system_instruction(messages: &[Message]) -> Option<Value> {
@@ -36,6 +36,9 @@ pub(super) fn system_instruction(messages: &[Message]) -> Option<Value> {
 
 /// Returns the messages without the system prompts. Consecutive tool results become one message, because the API requires the
 /// results of all calls of a response in one message.
+///
+/// The messages contain only those provider blocks that `block_issuer` issued. It is the API and the host of the model, as
+/// `API:HOST`. Provider blocks of other issuers are skipped.
 pub(super) fn contents(messages: &[Message], block_issuer: &str, model: &str) -> Vec<Value> {
     let mut contents: Vec<Value> = Vec::new();
     let mut follows_result = false;
@@ -50,7 +53,7 @@ pub(super) fn contents(messages: &[Message], block_issuer: &str, model: &str) ->
                 blocks,
             } => {
                 let mut parts = model_parts(content, tool_calls, blocks, block_issuer);
-                if model.contains(SIGNATURE_MODELS) {
+                if model.contains(SIGNATURE_MODEL_NAME_PART) {
                     sign_first_call(&mut parts);
                 }
                 if !parts.is_empty() {
@@ -110,7 +113,9 @@ fn model_parts(content: &str, calls: &[ToolCall], blocks: &[ProviderBlock], bloc
                 parts.push(part);
             }
             MessagePart::Block(data) => {
-                let text_bytes = data.count("/text_bytes").and_then(|bytes| usize::try_from(bytes).ok());
+                let text_bytes = data
+                    .unsigned_at("/text_bytes")
+                    .and_then(|bytes| usize::try_from(bytes).ok());
                 if let Some(part) = data.get(PART) {
                     parts.push(part.clone());
                 } else if let (Some(signature), Some(bytes)) = (data.get(TEXT_SIGNATURE), text_bytes) {

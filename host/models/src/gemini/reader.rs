@@ -113,7 +113,7 @@ fn finish_reason(reason: &str) -> Option<FinishReason> {
 }
 
 fn token_usage(usage: &Value) -> TokenUsage {
-    let count = |pointer| usage.count(pointer).unwrap_or_default();
+    let count = |pointer| usage.unsigned_at(pointer).unwrap_or_default();
     let thoughts = count("/thoughtsTokenCount");
     TokenUsage::new(
         count("/promptTokenCount"),

@@ -8,7 +8,7 @@ use super::reader::ItemReader;
 use crate::client::{ApiProfile, Dialect, default_max_tokens};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::{SchemaSubset, strict_schema, without_added_nulls};
-use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery, ReasoningEffort, ToolChoice};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice, ToolDelivery};
 use toolwit_core::ToolCall;
 
 /// Prefixes of the names of reasoning models. Other models refuse a request for encrypted reasoning.
@@ -101,10 +101,10 @@ impl Dialect for Responses {
     }
 }
 
-/// Returns the declarations of the tools. With [`Delivery::Native`], all tools are deferred and the provider's search tool is
+/// Returns the declarations of the tools. With [`ToolDelivery::Native`], all tools are deferred and the provider's search tool is
 /// added: the model finds the tools of a namespace by the description of the namespace.
 fn tools(request: &ChatRequest<'_>, namespaces: &Namespaces<'_>) -> Value {
-    if request.delivery != Delivery::Native {
+    if request.delivery != ToolDelivery::Native {
         return request.tools.iter().map(function_tool).collect();
     }
     let deferred_tools = namespaces.group(request.tools, |declared| {

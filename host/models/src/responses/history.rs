@@ -7,7 +7,8 @@ use crate::client::{CallIdForm, MessagePart, message_parts};
 use toolwit_core::{Message, Role};
 
 /// Returns the messages as items: texts, calls with the namespaces of their tools, results, and the provider blocks of earlier
-/// responses.
+/// responses. Only those provider blocks are returned that `block_issuer` issued: the API and the host of the model, as
+/// `API:HOST`.
 pub(super) fn input_items(messages: &[Message], block_issuer: &str, namespaces: &Namespaces<'_>) -> Vec<Value> {
     let mut items = Vec::with_capacity(messages.len());
     for message in messages {

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use toolwit_agent::model::{ChatRequest, DeclaredTool, Delivery};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolDelivery};
 use toolwit_core::ToolName;
 
 /// The maximum number of tools that the description of a namespace names. Before its search, the model sees only this description.
 /// Further tools, such as injected tools, do not change the description, so that the prompt stays cached.
 const DESCRIBED_TOOLS_MAX: usize = 12;
 
-/// The namespaces of the tools of a request. Empty unless the delivery is [`Delivery::Native`].
+/// The namespaces of the tools of a request. Empty unless the delivery is [`ToolDelivery::Native`].
 #[derive(Debug, Default)]
 pub(super) struct Namespaces<'r> {
     /// The namespace of each tool, by the name of the tool.
@@ -20,7 +20,7 @@ pub(super) struct Namespaces<'r> {
 
 impl<'r> Namespaces<'r> {
     pub(super) fn of(request: &ChatRequest<'r>) -> Self {
-        if request.delivery != Delivery::Native {
+        if request.delivery != ToolDelivery::Native {
             return Self::default();
         }
         let tools = request.tools.iter();

@@ -46,7 +46,7 @@ impl ResponseReader for ItemReader {
         event: &Value,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<ReaderState, AttemptFailure> {
-        let index = event.count("/output_index").unwrap_or_default();
+        let index = event.unsigned_at("/output_index").unwrap_or_default();
         if !self.items.contains_key(&index) {
             response.reserve(size_of::<ItemProgress>())?;
         }
@@ -69,7 +69,9 @@ impl ResponseReader for ItemReader {
                 response.push_refusal(piece)?;
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                let part = event.count("/summary_index").or_else(|| event.count("/content_index"));
+                let part = event
+                    .unsigned_at("/summary_index")
+                    .or_else(|| event.unsigned_at("/content_index"));
                 let part = part.unwrap_or_default();
                 if part > progress.reasoning_part {
                     progress.reasoning_part = part;
@@ -120,7 +122,7 @@ impl ItemReader {
             let index = ids.iter().find_map(|id| self.indexes.get(*id).copied());
             self.read_item(index.unwrap_or(position), item, response)?;
         }
-        let count = |pointer| body["usage"].count(pointer).unwrap_or_default();
+        let count = |pointer| body["usage"].unsigned_at(pointer).unwrap_or_default();
         *response.usage_mut() = TokenUsage::new(
             count("/input_tokens"),
             count("/input_tokens_details/cached_tokens"),

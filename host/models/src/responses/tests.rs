@@ -112,19 +112,19 @@ fn assert_complete(response: &ChatResponse) {
 
 // attack: F4, accept: 10
 #[test]
-fn pieces_complete_items_and_the_final_response_give_the_same_response() {
+fn deltas_output_items_and_the_final_response_give_the_same_response() {
     let output = json!([reasoning_item(), message_item(), call_item()]);
     assert_complete(&read::<Responses>(response_body(output.clone()).to_string()).unwrap());
     let parse_with = |events: Vec<Value>, final_event: Value| parse(&[events, vec![final_event]].concat()).unwrap();
     assert_complete(&parse_with(item_events(), completed_event(output.clone())));
     assert_complete(&parse_with(item_events(), completed_event(json!([]))));
     assert_complete(&parse_with(vec![], completed_event(output.clone())));
-    // The stream lacks all pieces after the first one of the text.
+    // These events stop after the first delta of the text. The final response has the full text and the call.
     assert_complete(&parse_with(item_events()[..6].to_vec(), completed_event(output)));
 }
 
 #[test]
-fn parts_of_the_full_reasoning_are_separated_once() {
+fn reasoning_parts_are_separated_by_one_blank_line() {
     let part = |index: u64, text: &str| json!({"type": "response.reasoning_text.delta", "output_index": 0, "content_index": index, "delta": text});
     let texts = ["First.", "Then."].map(|text| json!({"type": "reasoning_text", "text": text}));
     let item = json!({"type": "reasoning", "id": "rs_1", "summary": [], "content": texts});
@@ -219,6 +219,8 @@ fn requests_have_strict_tools_and_the_items_of_the_history() {
     // This model does not reason, and the block of the history is from another issuer.
     let other_body = dialect.body("gpt-4o", request, "responses:other", ResponseMode::Complete);
     assert!(other_body.get("include").is_none() && !other_body.to_string().contains("encrypted"));
+    // The strict schema requires `at`, so the model writes `null` for a missing value. `restore_arguments` removes this
+    // `null`, because the original schema does not allow it.
     let mut call = ToolCall {
         arguments: "{\"at\":null}".to_owned(),
         ..calls[0].clone()

@@ -157,7 +157,16 @@ impl SchemaSubset {
                 .value_form(keyword)
                 .and_then(|form| self.convert_value(form, value, depth))
             {
-                converted.entry(keyword).or_insert(value);
+                match (converted.get_mut(keyword), value) {
+                    // Of `$defs` and `definitions`, both can occur.
+                    (Some(Value::Object(earlier)), Value::Object(later)) => {
+                        for (name, schema) in later {
+                            earlier.entry(name).or_insert(schema);
+                        }
+                    }
+                    (Some(_), _) => {}
+                    (None, value) => drop(converted.insert(keyword.to_owned(), value)),
+                }
             }
         }
         converted
@@ -202,12 +211,23 @@ impl SchemaSubset {
     }
 }
 
-/// Returns a reference with the new name of the keyword `definitions`.
+/// Returns a reference with the new name of the keyword `definitions`, wherever the keyword occurs in the path.
 fn renamed_reference(reference: &Value) -> Value {
-    match reference.as_str().and_then(|text| text.strip_prefix("#/definitions/")) {
-        Some(name) => json!(format!("#/$defs/{name}")),
-        None => reference.clone(),
-    }
+    let Some(path) = reference.as_str().and_then(|text| text.strip_prefix("#/")) else {
+        return reference.clone();
+    };
+    let mut is_name = false;
+    let renamed = path.split('/').map(|token| {
+        let keyword = if token == "definitions" && !is_name {
+            "$defs"
+        } else {
+            token
+        };
+        // Each of these keywords is followed by a name, such as that of a property.
+        is_name = !is_name && ["$defs", "properties", "patternProperties", "dependentSchemas"].contains(&keyword);
+        keyword
+    });
+    json!(format!("#/{}", renamed.collect::<Vec<_>>().join("/")))
 }
 
 /// Returns whether the type of a schema is missing, is `object`, or is a list with `object`.
@@ -257,6 +277,26 @@ mod tests {
             gemini["properties"]["a"],
             json!({"anyOf": [{"enum": [1]}, {"type": "integer", "minimum": 0}]})
         );
+    }
+
+    #[test]
+    fn references_follow_the_renaming_of_definitions() {
+        let inner = json!({"definitions": {"b": {"type": "string"}}});
+        let schema = json!({
+            "$defs": {"c": {"type": "number"}},
+            "definitions": {"a": inner, "c": {"type": "boolean"}},
+            "properties": {"definitions": {"type": "integer"}},
+        });
+        let definitions = json!({"c": {"type": "number"}, "a": {"$defs": {"b": {"type": "string"}}}});
+        assert_eq!(SchemaSubset::General.convert(&schema)["$defs"], definitions);
+        for (reference, renamed) in [
+            ("#/definitions/a/definitions/b", "#/$defs/a/$defs/b"),
+            ("#/properties/definitions", "#/properties/definitions"),
+            ("#/definitions/definitions", "#/$defs/definitions"),
+            ("#", "#"),
+        ] {
+            assert_eq!(renamed_reference(&json!(reference)), json!(renamed));
+        }
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //! them.
 //!
 //! A tool is a [`Document`] of a few short fields. The weight of a word depends on its field and its rarity. The ranking
-//! signals of a tool, such as its health, multiply its score, so that a tool which does not match stays at zero. Tools are added
-//! and removed per component file.
+//! signals of a tool, such as its health, multiply its score, so that a tool which does not match stays at zero.
+//!
+//! The tools of one source are added and removed together. A source is a component file, or a single native tool, facade or tool
+//! of a server. The tools inside a facade belong to the source of the facade.
 
 mod accumulator;
 mod document;

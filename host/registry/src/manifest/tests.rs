@@ -10,6 +10,8 @@ use toolwit_core::ErrorKind;
 use toolwit_core::limits::{Amount, Limit, all_limits};
 use toolwit_sandbox::{Inspection, PackageContext};
 
+/// A manifest with most keys. `chain` names the resources whose methods are declared to the model from the start, before a call
+/// has returned an instance.
 const EXAMPLE: &str = r#"
 version = "1.2.0"
 description = "Weather of the world"
@@ -126,7 +128,7 @@ fn tier_is_computed() {
 #[test]
 fn use_case_limitations_and_examples_are_in_the_description() {
     let mut manifest = Manifest::parse(&EXAMPLE[..EXAMPLE.find("[entities").unwrap()], "m").unwrap();
-    // The component has no resource `station`.
+    // The manifest declares the methods of the resource `station` from the start, but this component has no resources.
     manifest.chain.clear();
     let inspection = inspect(&adder_component(), &manifest).unwrap();
     let description = &inspection.tools[0].description;
@@ -144,7 +146,7 @@ fn use_case_limitations_and_examples_are_in_the_description() {
 
 // accept: 138
 #[test]
-fn unknown_export_or_entity_is_refused_with_the_existing_ones() {
+fn a_manifest_with_an_unknown_export_or_entity_is_refused() {
     let manifest = Manifest::parse("[[tools]]\nexport = \"subtract\"", "m").unwrap();
     let error = inspect(&adder_component(), &manifest).unwrap_err();
     assert!(error.message.contains("`subtract`"), "{}", error.message);
@@ -205,20 +207,20 @@ fn published_schema_matches_the_code() {
 // attack: J4
 #[test]
 fn texts_that_are_shown_in_one_line_must_be_short_and_printable() {
-    let version = |text: &str| Manifest::parse(&format!("version = {text:?}"), "w.toml");
-    let need = |name: &str, description: &str| {
+    let with_version = |text: &str| Manifest::parse(&format!("version = {text:?}"), "w.toml");
+    let with_variable = |name: &str, description: &str| {
         let text = format!("[[environment]]\nname = {name:?}\ndescription = {description:?}\n");
         Manifest::parse(&text, "w.toml")
     };
-    assert!(version("1.2.0-β").is_ok() && version(&"1".repeat(128)).is_ok());
-    assert!(need("key", &"a\n".repeat(500)).is_ok());
+    assert!(with_version("1.2.0-β").is_ok() && with_version(&"1".repeat(128)).is_ok());
+    assert!(with_variable("key", &"a\n".repeat(500)).is_ok());
     for (refused, position) in [
-        (version(&"1".repeat(200_000)), "w.toml:1:11: "),
-        (version("1\nhint: x"), "w.toml:1:11: "),
-        (need("", "x"), "w.toml:2:8: "),
-        (need("a\nb", "x"), "w.toml:2:8: "),
-        (need(&"k".repeat(129), "x"), "w.toml:2:8: "),
-        (need("key", &"x".repeat(1_001)), "w.toml:3:15: "),
+        (with_version(&"1".repeat(200_000)), "w.toml:1:11: "),
+        (with_version("1\nhint: x"), "w.toml:1:11: "),
+        (with_variable("", "x"), "w.toml:2:8: "),
+        (with_variable("a\nb", "x"), "w.toml:2:8: "),
+        (with_variable(&"k".repeat(129), "x"), "w.toml:2:8: "),
+        (with_variable("key", &"x".repeat(1_001)), "w.toml:3:15: "),
     ] {
         let error = refused.unwrap_err();
         assert!(error.message.starts_with(position), "{error}");

@@ -1,13 +1,13 @@
 //! An immutable snapshot of the packages of plugin directories.
 
-mod health_tool;
+mod health_recorder;
 mod lazy_catalog;
 mod parse;
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use self::health_tool::HealthTool;
+use self::health_recorder::HealthRecorder;
 pub(crate) use self::lazy_catalog::LazyCatalog;
 use crate::catalog::{Catalog, HealthSignal, Hit, Query};
 use crate::health::FailingTool;
@@ -154,7 +154,7 @@ impl Registry {
     /// Wraps a tool in a decorator that records its calls.
     fn with_recording(&self, plugin: &Plugin, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
         let digest = plugin.digest();
-        Arc::new(HealthTool::new(
+        Arc::new(HealthRecorder::new(
             tool,
             digest,
             self.snapshot.store.clone(),

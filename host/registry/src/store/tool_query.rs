@@ -40,7 +40,7 @@ pub enum ToolOrder {
     Quality,
     /// Broken tools first, then healthy tools, then tools whose health is unknown; see [`ToolHealth::is_broken`] and
     /// [`ToolHealth::execution`]. Most errors, such as invalid arguments or a missing grant, do not change the health of a
-    /// tool; see [`check_outcome`](crate::check_outcome).
+    /// tool; see [`health_check`](crate::health_check).
     Health,
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use toolwit_core::{Arguments, Tool, ToolContext};
 
 /// The age of a file that may still be changing.
-const JUST_NOW: Duration = Duration::ZERO;
+const UNSETTLED_AGE: Duration = Duration::ZERO;
 
 async fn open_live(directory: &Path) -> LiveRegistry {
     let store = Arc::new(MemoryStore::new());
@@ -15,7 +15,8 @@ async fn open_live(directory: &Path) -> LiveRegistry {
         .unwrap()
 }
 
-async fn is_changed(live: &LiveRegistry) -> bool {
+/// Refreshes the registry. Returns whether the registry has changed.
+async fn refresh_finds_change(live: &LiveRegistry) -> bool {
     live.refresh().await.unwrap().is_changed
 }
 
@@ -54,31 +55,31 @@ async fn incomplete_file_is_ignored_until_it_is_valid() {
     let live = open_live(directory.path()).await;
     let (path, complete) = (directory.path().join("slow.wasm"), answering_component(1));
     let half = &complete[..complete.len() / 2];
-    write_aged(&path, half, JUST_NOW);
+    write_aged(&path, half, UNSETTLED_AGE);
     let outcome = live.refresh().await.unwrap();
     assert!(!outcome.is_changed && outcome.is_unsettled, "{outcome:?}");
     assert_eq!(package_names(&live), [""; 0], "an incomplete file is not a package yet");
 
-    write_aged(&path, &complete, JUST_NOW);
-    assert!(is_changed(&live).await, "the complete file is a package");
+    write_aged(&path, &complete, UNSETTLED_AGE);
+    assert!(refresh_finds_change(&live).await, "the complete file is a package");
     assert!(live.current().packages()[0].broken_reason().is_none());
 
-    write_aged(&path, half, JUST_NOW);
-    assert!(!is_changed(&live).await);
+    write_aged(&path, half, UNSETTLED_AGE);
+    assert!(!refresh_finds_change(&live).await);
     assert!(
         live.current().packages()[0].broken_reason().is_none(),
         "the package stays usable while its file is written"
     );
 
-    write_aged(&path, half, LONG_AGO);
+    write_aged(&path, half, SETTLED_AGE);
     assert!(
-        is_changed(&live).await,
+        refresh_finds_change(&live).await,
         "an incomplete file that is no longer written is broken"
     );
     assert!(live.current().packages()[0].broken_reason().is_some());
 
-    write_aged(&path, &complete, LONG_AGO / 2);
-    assert!(is_changed(&live).await, "a complete file repairs the package");
+    write_aged(&path, &complete, SETTLED_AGE / 2);
+    assert!(refresh_finds_change(&live).await, "a complete file repairs the package");
     assert!(live.current().packages()[0].broken_reason().is_none());
 }
 
@@ -87,7 +88,7 @@ async fn incomplete_file_is_ignored_until_it_is_valid() {
 async fn each_change_is_one_notification_and_earlier_tools_keep_their_version() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("oracle.wasm");
-    write_aged(&path, &answering_component(1), LONG_AGO);
+    write_aged(&path, &answering_component(1), SETTLED_AGE);
     let live = open_live(directory.path()).await;
     let mut changes = live.changes();
     let scope = Scope::new();
@@ -95,11 +96,11 @@ async fn each_change_is_one_notification_and_earlier_tools_keep_their_version() 
     let plugin = live.current().plugin_of("oracle#answer").unwrap().clone();
     assert_eq!(call(&old_tool).await, "1");
 
-    write_aged(&path, &answering_component(1), LONG_AGO / 2);
-    assert!(!is_changed(&live).await, "a new timestamp is not a change");
-    replace(&path, &answering_component(1), LONG_AGO / 3);
+    write_aged(&path, &answering_component(1), SETTLED_AGE / 2);
+    assert!(!refresh_finds_change(&live).await, "a new timestamp is not a change");
+    replace(&path, &answering_component(1), SETTLED_AGE / 3);
     assert!(
-        !is_changed(&live).await,
+        !refresh_finds_change(&live).await,
         "a new file with the same bytes is not a change"
     );
     assert!(!changes.has_changed().unwrap());
@@ -108,8 +109,11 @@ async fn each_change_is_one_notification_and_earlier_tools_keep_their_version() 
         "the plugin stays loaded, with its code and its sessions"
     );
 
-    replace(&path, &answering_component(2), JUST_NOW);
-    assert!(is_changed(&live).await && !is_changed(&live).await, "one notification");
+    replace(&path, &answering_component(2), UNSETTLED_AGE);
+    assert!(
+        refresh_finds_change(&live).await && !refresh_finds_change(&live).await,
+        "one notification"
+    );
     changes.changed().await.unwrap();
     assert!(!changes.has_changed().unwrap());
     let new_tool = live.current().tool("oracle#answer", &scope).unwrap();
@@ -119,7 +123,7 @@ async fn each_change_is_one_notification_and_earlier_tools_keep_their_version() 
     );
 
     fs::remove_file(&path).unwrap();
-    assert!(is_changed(&live).await && !is_changed(&live).await);
+    assert!(refresh_finds_change(&live).await && !refresh_finds_change(&live).await);
     assert!(live.current().tool("oracle#answer", &scope).is_none());
     assert_eq!(call(&new_tool).await, "2", "an earlier tool can still be called");
 }
@@ -148,19 +152,19 @@ async fn directory_can_be_deleted_and_created_again() {
     )
     .await
     .unwrap();
-    assert!(!is_changed(&live).await);
+    assert!(!refresh_finds_change(&live).await);
     fs::create_dir(&plugins).unwrap();
-    write_aged(&plugins.join("one.wasm"), &answering_component(1), JUST_NOW);
-    write_aged(&plugins.join("old.wasm~"), &answering_component(1), JUST_NOW);
-    write_aged(&plugins.join(".one.wasm.swp"), &answering_component(1), JUST_NOW);
-    assert!(is_changed(&live).await);
+    write_aged(&plugins.join("one.wasm"), &answering_component(1), UNSETTLED_AGE);
+    write_aged(&plugins.join("old.wasm~"), &answering_component(1), UNSETTLED_AGE);
+    write_aged(&plugins.join(".one.wasm.swp"), &answering_component(1), UNSETTLED_AGE);
+    assert!(refresh_finds_change(&live).await);
     assert_eq!(package_names(&live), ["one"]);
     fs::rename(&plugins, directory.path().join("away")).unwrap();
-    assert!(is_changed(&live).await);
+    assert!(refresh_finds_change(&live).await);
     assert_eq!(package_names(&live), [""; 0]);
     fs::rename(directory.path().join("away"), &plugins).unwrap();
     fs::rename(plugins.join("one.wasm"), plugins.join("other.wasm")).unwrap();
-    assert!(is_changed(&live).await);
+    assert!(refresh_finds_change(&live).await);
     assert_eq!(package_names(&live), ["other"]);
     assert_eq!(
         search_ids(&live.current(), "answer"),
@@ -170,16 +174,17 @@ async fn directory_can_be_deleted_and_created_again() {
 }
 
 #[tokio::test]
-async fn removing_one_of_two_packages_with_the_same_name_repairs_the_other() {
+async fn removing_one_of_two_packages_with_conflicting_names_repairs_the_other() {
     let directory = tempfile::tempdir().unwrap();
     let path_of = |name: &str| directory.path().join(name);
-    write_aged(&path_of("a-b.wasm"), &component("play-song"), LONG_AGO);
+    // `a-b` and `a_b` have the same snake-case form, so the two packages cannot be used together.
+    write_aged(&path_of("a-b.wasm"), &component("play-song"), SETTLED_AGE);
     let live = open_live(directory.path()).await;
-    write_aged(&path_of("a_b.wasm"), &component("play-song"), LONG_AGO);
-    assert!(is_changed(&live).await);
+    write_aged(&path_of("a_b.wasm"), &component("play-song"), SETTLED_AGE);
+    assert!(refresh_finds_change(&live).await);
     assert_eq!(search_ids(&live.current(), "play a song"), [""; 0]);
     fs::remove_file(path_of("a-b.wasm")).unwrap();
-    assert!(is_changed(&live).await);
+    assert!(refresh_finds_change(&live).await);
     assert_eq!(search_ids(&live.current(), "play a song"), ["a_b#play-song"]);
 }
 
@@ -216,7 +221,7 @@ async fn changes_are_detected_with_events_and_by_polling() {
         let watch_guard = live.watch(options);
         fs::write(plugins.join("one.wasm"), answering_component(1)).unwrap();
         wait_until(&live, |registry| registry.packages().len() == 1).await;
-        replace(&plugins.join("one.wasm"), &component("other"), JUST_NOW);
+        replace(&plugins.join("one.wasm"), &component("other"), UNSETTLED_AGE);
         wait_until(&live, |registry| registry.definition("one#other").is_some()).await;
         fs::remove_dir_all(&plugins).unwrap();
         wait_until(&live, |registry| registry.packages().is_empty()).await;
@@ -236,9 +241,9 @@ async fn thousands_of_files_are_one_notification() {
     for number in 0..2_000 {
         fs::write(directory.path().join(format!("tool{number}.wasm")), &bytes).unwrap();
     }
-    assert!(is_changed(&live).await);
+    assert!(refresh_finds_change(&live).await);
     assert_eq!(package_names(&live).len(), 2_000);
-    assert!(!is_changed(&live).await);
+    assert!(!refresh_finds_change(&live).await);
 }
 
 // accept: 122, accept: 136
@@ -252,9 +257,13 @@ async fn outcome_of_a_call_changes_the_rank_of_the_tool() {
     write_aged(
         &directory.path().join("alpha.wasm"),
         &wat::parse_str(trapping).unwrap(),
-        LONG_AGO,
+        SETTLED_AGE,
     );
-    write_aged(&directory.path().join("beta.wasm"), &component("play-song"), LONG_AGO);
+    write_aged(
+        &directory.path().join("beta.wasm"),
+        &component("play-song"),
+        SETTLED_AGE,
+    );
     let live = open_live(directory.path()).await;
     let songs = || search_ids(&live.current(), "play a song");
     assert_eq!(songs()[0], "alpha#play-song");
@@ -262,8 +271,12 @@ async fn outcome_of_a_call_changes_the_rank_of_the_tool() {
     alpha.call(Arguments::new(), &ToolContext::new()).await.unwrap_err();
     assert_eq!(songs(), ["beta#play-song", "alpha#play-song"]);
     // A new package does not change the rank.
-    write_aged(&directory.path().join("gamma.wasm"), &component("send-email"), LONG_AGO);
-    assert!(is_changed(&live).await);
+    write_aged(
+        &directory.path().join("gamma.wasm"),
+        &component("send-email"),
+        SETTLED_AGE,
+    );
+    assert!(refresh_finds_change(&live).await);
     assert_eq!(songs(), ["beta#play-song", "alpha#play-song"]);
 }
 
@@ -285,7 +298,7 @@ impl EmbeddingModel for CountingModel {
 #[tokio::test]
 async fn only_changed_packages_are_embedded_again() {
     let directory = tempfile::tempdir().unwrap();
-    let write = |name: &str, export: &str| write_aged(&directory.path().join(name), &component(export), LONG_AGO);
+    let write = |name: &str, export: &str| write_aged(&directory.path().join(name), &component(export), SETTLED_AGE);
     write("a.wasm", "sum");
     write("b.wasm", "other");
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
@@ -307,10 +320,10 @@ async fn only_changed_packages_are_embedded_again() {
     assert_eq!(ids_for_total(&live), ["a#sum"]);
     let take_embedded_count = || model.0.swap(0, Ordering::Relaxed);
     let count_at_start = take_embedded_count();
-    assert!(!is_changed(&live).await);
+    assert!(!refresh_finds_change(&live).await);
     assert_eq!(take_embedded_count(), 0, "nothing changed");
     write("b.wasm", "sum-up");
-    assert!(is_changed(&live).await);
+    assert!(refresh_finds_change(&live).await);
     let count_after_change = take_embedded_count();
     assert!(
         0 < count_after_change && count_after_change < count_at_start,

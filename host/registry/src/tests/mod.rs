@@ -41,7 +41,7 @@ fn write_aged(path: &Path, bytes: &[u8], age: Duration) {
 }
 
 /// The age of a file that is no longer changing.
-const LONG_AGO: Duration = Duration::from_secs(3_600);
+const SETTLED_AGE: Duration = Duration::from_secs(3_600);
 
 /// A store that counts the package records that are written or deleted.
 #[derive(Default)]
@@ -97,12 +97,12 @@ fn search_ids(registry: &Registry, intent: &str) -> Vec<String> {
 async fn second_scan_takes_unchanged_packages_from_the_store() {
     let directory = tempfile::tempdir().unwrap();
     let path_of = |name: &str| directory.path().join(name);
-    write_aged(&path_of("one.wasm"), &component("add-numbers"), LONG_AGO);
-    write_aged(&path_of("two.wasm"), &component("scrape-page"), LONG_AGO);
+    write_aged(&path_of("one.wasm"), &component("add-numbers"), SETTLED_AGE);
+    write_aged(&path_of("two.wasm"), &component("scrape-page"), SETTLED_AGE);
     write_aged(
         &path_of("two.toml"),
         b"use_case = \"reading news\"\nlimits.wall = \"5s\"",
-        LONG_AGO,
+        SETTLED_AGE,
     );
     let store = Arc::new(CountingStore::default());
     let scan = async || {
@@ -124,7 +124,7 @@ async fn second_scan_takes_unchanged_packages_from_the_store() {
     assert_eq!(search_ids(&scan().await, "scraping pages"), ["two#scrape-page"]);
     assert_eq!(take_update_count(), 0);
 
-    write_aged(&path_of("two.wasm"), &component("send-email"), LONG_AGO / 2);
+    write_aged(&path_of("two.wasm"), &component("send-email"), SETTLED_AGE / 2);
     let registry = scan().await;
     assert_eq!(search_ids(&registry, "send an email"), ["two#send-email"]);
     assert_eq!(search_ids(&registry, "scraping pages"), [""; 0]);
@@ -192,8 +192,16 @@ async fn manifest_next_to_a_component_or_in_its_folder_is_read() {
 #[tokio::test]
 async fn broken_tool_ranks_last_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
-    write_aged(&directory.path().join("alpha.wasm"), &component("play-song"), LONG_AGO);
-    write_aged(&directory.path().join("beta.wasm"), &component("play-song"), LONG_AGO);
+    write_aged(
+        &directory.path().join("alpha.wasm"),
+        &component("play-song"),
+        SETTLED_AGE,
+    );
+    write_aged(
+        &directory.path().join("beta.wasm"),
+        &component("play-song"),
+        SETTLED_AGE,
+    );
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let scan = async || {
         Registry::scan_into(&runtime(), &[directory.path().to_owned()], store.clone())

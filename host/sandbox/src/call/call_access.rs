@@ -45,7 +45,7 @@ impl Plugin {
         let mut access = CallAccess::of(Effect::of_untrusted(proof, claim));
         access.grant = rights.rules.describe();
         access.writing_rule = writing_rule;
-        access.code = Some(self.digest().to_owned());
+        access.code_digest = Some(self.digest().to_owned());
         access
     }
 

@@ -77,7 +77,11 @@ impl GuestWork for CommandCall {
             Ok(Some(Val::Result(Err(_)))) => 1,
             Ok(_) => 0,
             // wasmtime reports a call of `exit` as an error, but a program may end by calling `exit`.
-            Err(error) => instance.exit_status().ok_or(error)?,
+            Err(error) => match (instance.exit_status(), &self.output) {
+                (Some(exit_status), _) => exit_status,
+                (None, Some(output)) => return Err(error.with_log(output.stderr.take_text(&call.authority.redactor))),
+                (None, None) => return Err(error),
+            },
         };
         match self.output.take() {
             Some(output) => output.into_result(exit_status, call),

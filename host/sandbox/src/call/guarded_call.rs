@@ -5,9 +5,10 @@
 //! 1. Check the arguments, resolve the authority and compute the limits.
 //! 2. Wait for the compiled code, the session and a permit.
 //! 3. Run the guest until its deadline.
-//! 4. Add the resource usage and the log to the result, and redact secrets from the result or the error.
+//! 4. Add the resource usage, the log and the artifacts to the result, and redact secrets from the result or the error.
 //!
-//! The kinds of calls (functions, session calls, commands, interceptors, contracts) differ only in their [`GuestWork`].
+//! Each kind of call has its own [`GuestWork`]: calls of functions, calls in a session, commands, interceptors, and calls of
+//! components that were built for another host. Apart from it, all kinds of calls are the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,7 +139,7 @@ impl<'a> GuardedCall<'a> {
         };
         let mut instance = work.instance(&call).await?;
         let outcome = work.run(&mut instance, &call).await;
-        let outcome = call.account(&mut instance, outcome, waiting_time);
+        let outcome = call.finish(&mut instance, outcome, waiting_time);
         match &outcome {
             // The store of a guest that trapped or was stopped is never entered again. After a result that exceeds its size
             // limit, the guest is still intact.
@@ -208,8 +209,9 @@ impl RunningCall<'_> {
         Instance::new(self.component, clock, stdio, self.authority, &runtime.network).await
     }
 
-    /// Adds the log, artifacts and usage of the instance to a result, or the log to an error. Then ends the instance's call.
-    fn account(
+    /// Adds the log, artifacts and usage of the instance to a result, or the log to an error. If the artifacts exceed the size
+    /// limit, returns an error instead of the result. Then ends the instance's call.
+    fn finish(
         &self,
         instance: &mut Instance,
         outcome: Result<ToolResult, Error>,

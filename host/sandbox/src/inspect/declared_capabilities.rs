@@ -91,8 +91,8 @@ impl DeclaredCapabilities {
         self.capabilities.contains(&capability)
     }
 
-    /// Returns the key of the grants file under which an operator can grant the component a value, such as an address: `config`
-    /// if the component imports settings and not the environment, otherwise `env`.
+    /// Returns the key under which a grant lists values for the component, such as an address. The key is `config` if the component
+    /// imports settings and not the environment. Otherwise, the key is `env`.
     #[must_use]
     pub fn value_grant_key(&self) -> &'static str {
         if self.has(Capability::Config) && !self.has(Capability::Env) {
@@ -106,5 +106,19 @@ impl DeclaredCapabilities {
     #[must_use]
     pub fn capabilities(&self) -> &[Capability] {
         &self.capabilities
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_source_of_random_numbers_declares_randomness() {
+        for interface in ["random", "insecure", "insecure-seed"] {
+            let import = format!("wasi:random/{interface}@0.2.6");
+            let declared = DeclaredCapabilities::from_imports([import.as_str()]);
+            assert!(declared.has(Capability::Random), "{import}");
+        }
     }
 }

@@ -24,7 +24,8 @@ const ITEM_DOCS_CHARS_MAX: usize = 1_024;
 /// The maximum length of all docs that are copied from the WIT of a component, in characters.
 const DOCS_CHARS_MAX: usize = 2 << 20;
 
-/// Decodes a WIT package in binary form. `None` if it is invalid, too large, or makes the parser panic.
+/// Decodes a WIT package in binary form. The bytes can also be a component, as for [`decode_package_or_component`]. `None` if there
+/// are more than [`WIT_BYTES_MAX`] bytes, if they are neither a package nor a component, or if they make the parser panic.
 pub(crate) fn decode_package(bytes: &[u8]) -> Option<Resolve> {
     if bytes.len() as u64 > WIT_BYTES_MAX {
         return None;
@@ -242,8 +243,8 @@ impl<'a> WitDocs<'a> {
         }
     }
 
-    /// Copies the docs to the fields and cases of a type that is not an alias. Each variable `wit` is the part of the WIT with the
-    /// same position or name as the part of the type.
+    /// Copies the docs to the fields and cases of a type that is not an alias. Finds the WIT of each part of the type: by name for
+    /// fields, cases and flags, otherwise by position. This WIT is called `wit` in the code.
     fn copy_to_definition(&mut self, ty: &mut WitType, definition: &'a TypeDefKind) {
         match (ty, definition) {
             (WitType::List(item), TypeDefKind::List(wit)) | (WitType::Option(item), TypeDefKind::Option(wit)) => {

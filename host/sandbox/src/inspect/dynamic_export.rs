@@ -1,4 +1,5 @@
-//! Checks the functions of an exported `toolwit:plugin/dynamic`, and creates the definitions of discovered tools.
+//! Checks the functions of an exported `toolwit:plugin/dynamic`, and creates the definitions of dynamic tools. The definitions
+//! are created from the discovered tools: the descriptions of the dynamic tools that a component returned when it was queried.
 
 use crate::values::tool_result::is_tool_result;
 use crate::values::types::{Field, Function, Shape, WitType};
@@ -40,18 +41,20 @@ pub(crate) fn has_interface_types(tools: &Function, call: &Function) -> bool {
         && matches!(call.outcome_types(), (Some(ok), Some(error)) if is_tool_result(ok) && is_error(error))
 }
 
-/// Returns the definitions of the discovered tools for a plugin of this name. Each definition comes with the index of the
-/// function that calls the tool.
+/// Returns the definitions of the dynamic tools that a component listed, for a plugin of this name. Each definition comes with
+/// the index of the function that calls the tool.
 pub(crate) fn definitions<'a>(shape: &'a Shape, plugin: &'a str) -> impl Iterator<Item = (ToolDefinition, usize)> + 'a {
     let discovered = shape.dynamic.iter().flat_map(|dynamic| {
         let tools = dynamic.discovered_tools.iter().flatten();
+        // The contract is the exported interface through which the component lists and calls its tools.
         tools.map(|tool| (tool, dynamic.contract.call_index()))
     });
     discovered.map(move |(tool, call_index)| {
         let function = &shape.functions[call_index];
         let id = ToolId::plugin(plugin, function.interface.as_deref(), &tool.name);
         let name = snake_case(&tool.name);
-        // `Annotations::apply` stores the manifest's text for all tools in the docs of the function that calls a tool.
+        // A manifest can have one text that describes all tools of the plugin. `Annotations::apply` adds this text to the docs
+        // of the function that calls the dynamic tools. The text thus becomes a part of the description of each of these tools.
         let parts = [Some(&tool.description), function.docs.as_ref()];
         let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
         let description = match parts.as_slice() {

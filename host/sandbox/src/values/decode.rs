@@ -105,8 +105,8 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// Decodes a value of a type. A stream or a future decodes to the values that it delivers, for which the call then creates
-    /// a handle.
+    /// Decodes a value of a type. For a stream or a future, returns the values that it will deliver. The call later creates the
+    /// stream or the future from these values.
     fn decode(&mut self, ty: &WitType, value: &Value) -> Result<Val, DecodeError> {
         Ok(match ty {
             WitType::Bool => Val::Bool(

@@ -8,6 +8,7 @@ use toolwit_core::EffectClass;
 /// The exported functions through which a component lists and calls its dynamic tools, and the tools that it listed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DynamicExport {
+    /// The exported interface, which defines the functions.
     pub(crate) contract: ToolContract,
     /// The tools that the component listed; `None` until the component has been queried.
     #[serde(rename = "discovered", default, skip_serializing_if = "Option::is_none")]

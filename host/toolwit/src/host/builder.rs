@@ -108,7 +108,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the store of package metadata. With a persistent store, the next start reads only components that changed.
+    /// Sets the store of package metadata. With a persistent store, the next start reads only components that changed. If
+    /// the builder opens a metadata database (`store_file`), this setting has no effect.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
@@ -140,7 +141,8 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Sets the store of the plugins' key-value data. By default, the data is kept in memory.
+    /// Sets the store of the plugins' key-value data. By default, the data is kept in memory. If the builder opens a
+    /// metadata database (`store_file`), the data is kept in the database instead, and this setting has no effect.
     #[must_use]
     pub fn keyvalue(mut self, keyvalue: Arc<dyn KeyValueStore>) -> Self {
         self.runtime.keyvalue = Some(keyvalue);
@@ -173,8 +175,8 @@ impl ToolwitBuilder {
     /// arguments and the outcome of each call, and can change or refuse them.
     ///
     /// An interceptor covers native tools, the tools of plugins and other sources, the methods of entities, nested calls,
-    /// the calls of agents, and late results. The interceptor runs under its own limits and grants. If it fails, the call
-    /// does not run or its result is withheld.
+    /// and the calls of agents. It also covers the results that background tasks deliver after their calls have returned.
+    /// The interceptor runs under its own limits and grants. If it fails, the call does not run or its result is withheld.
     ///
     /// Interceptors are applied in the order in which they are added, the first one outermost. The interceptors of
     /// [`ToolwitBuilder::interceptor`] are outside those of plugins. [`ToolwitBuilder::build`] fails if the plugin is not
@@ -296,7 +298,7 @@ impl ToolwitBuilder {
         self
     }
 
-    /// Adds a secret of the application. A grant refers to it by name, as to a secret of the secret store. A key that
+    /// Adds a secret of the application. A grant refers to it by name, as to a secret of the secret store. A secret that
     /// belongs to one end user must be in the context of that user's conversation instead.
     #[must_use]
     pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -358,7 +360,8 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn shared_source(mut self, source: impl ToolSource + 'static) -> Self {
         let source: Arc<dyn ToolSource> = Arc::new(source);
-        // Each conversation replaces this source by one that is restricted to the tools that it may use.
+        // The tool groups contain the source without a restriction. For each conversation, the host replaces it by a source
+        // with only those tools that the conversation may use.
         self.tool_groups = self
             .tool_groups
             .with_source(RestrictedSource::new(source.clone(), Arc::new(|_: &str| true)));

@@ -6,8 +6,9 @@ use toolwit_core::text::snake_case;
 use toolwit_registry::Registry;
 use toolwit_sandbox::Scope;
 
-/// Logs a warning for each id that does not belong to a tool or a method of a plugin. An unknown id is not an error,
-/// because the plugin may be installed later.
+/// Logs a warning for each id if it is certain that no plugin has a tool or a method with this id. This is not certain if
+/// the plugin that the id names is broken or its dynamic tools are not discovered. An unknown id is not an error, because
+/// the plugin may be installed later.
 pub(super) fn warn_about_unknown_tools(registry: &Registry, long_running: &[ToolId]) {
     for id in long_running.iter().filter(|id| is_unknown(registry, id)) {
         let similar = similar_ids(registry, id.as_str());
@@ -22,8 +23,7 @@ pub(super) fn warn_about_unknown_tools(registry: &Registry, long_running: &[Tool
     }
 }
 
-/// Returns whether it is certain that no plugin has the tool. This is not certain if the plugin that the id names is
-/// broken or its dynamic tools are not discovered.
+/// Returns whether it is certain that no plugin has a tool or a method with this id.
 fn is_unknown(registry: &Registry, id: &ToolId) -> bool {
     let package = registry.package(id.owner());
     let is_certain = package.is_none_or(|package| package.plugin().is_some() && package.discovery_error().is_none());

@@ -18,7 +18,8 @@ const READERS_MAX: usize = 4;
 pub(super) struct RegistryView {
     live: LiveRegistry,
     snapshot: Mutex<Registry>,
-    /// The scope of the resources that the tools return.
+    /// The state of the plugins in this conversation: the instances that hold the resources of the conversation. The scope also
+    /// restricts the methods of these resources to the tools that the conversation may use.
     scope: Scope,
     may_use: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }

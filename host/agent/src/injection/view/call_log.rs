@@ -9,7 +9,7 @@ use toolwit_core::limits::LOGGED_ARGUMENTS_BYTES_MAX;
 use toolwit_core::text::json_weight_of;
 use toolwit_core::{Arguments, ToolId, ToolName};
 
-/// A call that ran and returned a result.
+/// The entry of a call in a [`CallLog`]: a call that ran and returned. The entry does not contain the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PastCall {

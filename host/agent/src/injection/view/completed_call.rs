@@ -67,7 +67,8 @@ impl<'a> Deref for InjectionContext<'a> {
     }
 }
 
-/// A call with its result.
+/// A call directly after it returned, with its tool and its full result. Its entry in the [`CallLog`](super::CallLog) is a
+/// [`PastCall`], which has no result.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CompletedCall {

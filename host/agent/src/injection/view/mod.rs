@@ -1,4 +1,8 @@
 //! Read-only views of a conversation, from which strategies derive their decisions.
+//!
+//! - A [`CompletedCall`] is a call directly after it returned, with its tool and its full result.
+//! - A [`PastCall`] is the entry of an earlier call in the [`CallLog`]. It has no result.
+//! - [`Lineage`] records which tool injected which tools: it maps each injected tool to its parent.
 
 mod call_log;
 mod callable_tools;

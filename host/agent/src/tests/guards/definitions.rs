@@ -82,7 +82,7 @@ async fn with_the_gateway_the_facade_result_describes_the_new_schema() {
     let through = |parameter: &str| call([("call_tool", json!({"name": "query", "arguments": {parameter: "x"}}))]);
     let select = |by: &str| call([("db", json!({"by": by}))]);
     let (builder, model) = TestModel::playing([select("name"), select("number"), through("number"), reply("ok")]);
-    let builder = builder.tool(selectable_facade()).delivery(model::Delivery::Gateway);
+    let builder = builder.tool(selectable_facade()).delivery(model::ToolDelivery::Gateway);
     let outcome = builder.run("go").await.unwrap();
     let results = tool_results(&outcome.history);
     assert!(

@@ -163,9 +163,11 @@ async fn find_everywhere(
         Ok(tool) => return Ok(tool),
         Err(error) => error,
     };
+    // The sources of the host are the MCP servers.
     if host.sources().is_empty() {
         return Err(hint::convert_find_error(error, &host.registry()));
     }
+    // Contacts the server that the name belongs to, or all servers if the name is not the id of a server's tool.
     let connection = session.add_sources(tool_name);
     let unreachable_servers = with_spinner(printer, "contacting MCP servers", connection).await;
     session

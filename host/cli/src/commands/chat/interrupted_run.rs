@@ -35,7 +35,8 @@ impl ChatSession<'_> {
             return self.print(Err(nothing_to_resume_error()));
         };
         let has_unresolved_calls = !run.unresolved().is_empty();
-        if has_unresolved_calls || (self.needs_answers && !self.open_questions(conversation).await.is_empty()) {
+        if has_unresolved_calls || (self.requires_prior_answers && !self.open_questions(conversation).await.is_empty())
+        {
             self.show_interrupted_run(conversation).await;
             return Exit::UsageOrConfiguration;
         }

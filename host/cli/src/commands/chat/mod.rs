@@ -76,7 +76,7 @@ impl Chat {
             Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
         })?;
         let stored_session = match self.session {
-            Some(session) => Some((self.flags.sessions.open_own().await?, session)),
+            Some(session) => Some((self.flags.sessions.open_trusted().await?, session)),
             None => None,
         };
         let existing_journal = match &stored_session {
@@ -91,7 +91,7 @@ impl Chat {
         };
         let progress = Arc::new(RunProgress::streaming(printer, model.name()));
         let answers = PreparedAnswers::new(approver(&progress, None));
-        let needs_answers = !can_ask() && !flags.allows_every_call();
+        let requires_prior_answers = !can_ask() && !flags.allows_every_call();
         let flags = flags.with_approvers(answers.clone(), None);
         let conversation_or_error = flags
             .build_conversation(&model, journal, progress.clone(), cancel)
@@ -104,7 +104,7 @@ impl Chat {
             progress: &progress,
             cancel,
             answers,
-            needs_answers,
+            requires_prior_answers,
             stored_session,
         };
         session.show_interrupted_run(&conversation).await;
@@ -125,7 +125,7 @@ struct ChatSession<'s> {
     answers: PreparedAnswers,
     /// Whether all questions of an interrupted run must have an answer before the run can continue, because no person can
     /// be asked during the run.
-    needs_answers: bool,
+    requires_prior_answers: bool,
     /// The store and the name of the session, if the conversation has a session.
     stored_session: Option<(SqliteJournalStore, SessionId)>,
 }

@@ -72,7 +72,7 @@ fn check_secrets(grants_and_secrets: &GrantAndSecretFlags, findings: &mut Findin
 #[cfg(unix)]
 fn is_open_to_others(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o077 != 0)
 }
 
 #[cfg(not(unix))]

@@ -75,7 +75,7 @@ fn findings_page(findings: &[Finding]) -> Page {
         };
         page.styled(style, word).text("  ").text(&finding.message).end();
         if let Some(suggestion) = &finding.suggestion {
-            page.indent(9).styled(FAINT, format_args!("hint: {suggestion}")).end();
+            page.spaces(9).styled(FAINT, format_args!("hint: {suggestion}")).end();
         }
     }
     page

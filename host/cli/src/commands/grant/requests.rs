@@ -82,18 +82,18 @@ pub(super) fn write_requests(page: &mut Page, requests: &[RequestedAccess], omit
             (Some(_), false) => "which is not granted",
             (None, false) => "which a grant cannot express",
         };
-        page.indent(2)
+        page.spaces(2)
             .text("requests: ")
             .text(&request.access)
             .text(", ")
             .text(status)
             .end();
         if let Some(command) = &request.command {
-            page.indent(4).styled(FAINT, format_args!("hint: {command}")).end();
+            page.spaces(4).styled(FAINT, format_args!("hint: {command}")).end();
         }
     }
     if omitted > 0 {
-        page.indent(2)
+        page.spaces(2)
             .text("requests: ")
             .text(omitted)
             .text(" more, which are not listed")

@@ -86,9 +86,9 @@ pub(super) fn print(
     }
     let mut page = Page::new();
     page.styled(TITLE, plugin.name()).text("  ").styled(FAINT, digest).end();
-    page.indent(2).text("imports: ").text(imports_text(plugin)).end();
+    page.spaces(2).text("imports: ").text(imports_text(plugin)).end();
     for need in needs {
-        page.indent(2)
+        page.spaces(2)
             .text("needs: ")
             .text(describe_need(need, &effective))
             .end();
@@ -97,11 +97,11 @@ pub(super) fn print(
     let grant_lines: Vec<_> = shown_grants.iter().flat_map(ShownGrant::lines).collect();
     for (label, lines) in [("has", &grant_lines), ("another version had", &stale_rules)] {
         for line in lines {
-            page.indent(2).text(label).text(": ").text(line).end();
+            page.spaces(2).text(label).text(": ").text(line).end();
         }
     }
     if grant_lines.is_empty() {
-        page.indent(2).text("has: nothing").end();
+        page.spaces(2).text("has: nothing").end();
     }
     printer.print_page(&page)
 }

@@ -25,7 +25,7 @@ Examples:
 /// Configure an MCP client to use the tools of plugins
 ///
 /// Prints the configuration. With --write, adds it to the configuration file of the client, and does not change other
-/// entries of the file. Options after -- are passed to `toolwit mcp`.
+/// entries of the file. Options after -- are passed to `toolwit mcp`. Their paths must be absolute.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Install {
@@ -108,7 +108,10 @@ impl Install {
             })?;
             arguments.extend(["--plugins".to_owned(), path_text(&absolute)?]);
         }
-        arguments.extend(self.plugins.store.to_arguments()?);
+        let is_store = |option: &String| option == "--store" || option.starts_with("--store=");
+        if !self.options.iter().any(is_store) {
+            arguments.extend(self.plugins.store.to_arguments()?);
+        }
         arguments.extend(self.plugins.wasi.to_arguments());
         arguments.extend(self.options.iter().cloned());
         check_arguments(&arguments)?;

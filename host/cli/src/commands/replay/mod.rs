@@ -94,7 +94,7 @@ impl ReplayTrace {
         let (trace, is_forked) = (self.trace.clone(), self.fork.is_some());
         let journal = match &self.session {
             Some(session) => Some(
-                Journal::create(&self.sessions.open_own().await?, session)
+                Journal::create(&self.sessions.open_trusted().await?, session)
                     .await
                     .map_err(Error::from)?,
             ),

@@ -87,7 +87,7 @@ impl ReplayOutcome {
 
 fn write_line(page: &mut Page, line: &str) {
     let style = if line.starts_with('-') { BAD } else { GOOD };
-    page.indent(2).styled(style, line).end();
+    page.spaces(2).styled(style, line).end();
 }
 
 fn write_heading(page: &mut Page, difference: &Difference) {

@@ -143,7 +143,10 @@ impl WhatIfReport {
 
 /// Returns the reason for which the grants would refuse a recorded access, or `None` if they would allow it.
 fn refusal(call: &RecordedCall<'_>, access: &str, grants: &Grants) -> Result<Option<String>, Error> {
-    let digest = call.start.and_then(|start| start.code.as_deref()).unwrap_or_default();
+    let digest = call
+        .start
+        .and_then(|start| start.code_digest.as_deref())
+        .unwrap_or_default();
     // The host allowed the recorded access, so the component declares its capability.
     let rights = EffectiveRights::new(&DeclaredCapabilities::all(), grants, call.tool.owner(), digest);
     let target = parse_http_target(access)?;

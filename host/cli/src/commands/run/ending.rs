@@ -23,9 +23,9 @@ pub(crate) fn print_end(
     }
 }
 
-/// Prints the answer or the error of a run whose session is stored. After a cancelled run, prints the command that
-/// continues the conversation.
-pub(crate) fn print_stored_end(
+/// Prints the answer or the error of a run in a session. After a cancelled run, prints the command that continues the
+/// conversation.
+pub(crate) fn print_end_in_session(
     outcome: Result<RunOutcome, RunError>,
     session: &SessionId,
     sessions: &SessionFlags,
@@ -35,14 +35,14 @@ pub(crate) fn print_stored_end(
     let is_cancelled = matches!(&outcome, Err(error) if matches!(error.failure, RunFailure::Cancelled));
     let exit = print_end(outcome, model, printer)?;
     if is_cancelled {
-        let command = next_run(session, sessions);
+        let command = next_run_command(session, sessions);
         printer.hint(format_args!("continue the conversation with `{command}`"));
     }
     Ok(exit)
 }
 
 /// Returns the command that continues a conversation with another prompt.
-pub(crate) fn next_run(session: &SessionId, sessions: &SessionFlags) -> SuggestedCommand {
+pub(crate) fn next_run_command(session: &SessionId, sessions: &SessionFlags) -> SuggestedCommand {
     let command = SuggestedCommand::new("run").operand("PROMPT");
     sessions.add_to_command(command.option("session", session.as_str()))
 }

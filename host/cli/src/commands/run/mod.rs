@@ -30,7 +30,7 @@ use toolwit::agent::{
 use toolwit::journal::SqliteJournalStore;
 use toolwit::limits::{PROMPT_BYTES_MAX, Span};
 use toolwit::mcp::McpServers;
-use toolwit::model::{ChatModel, Delivery};
+use toolwit::model::{ChatModel, ToolDelivery};
 use toolwit::models::{ModelSpec, connect};
 use toolwit::registry::Project;
 use toolwit::tool::{Origin, OutputSink, ToolContext};
@@ -39,7 +39,7 @@ use toolwit::{Error, ErrorKind, Phase};
 
 use approvals::{approvals, forked_approvals};
 pub(crate) use approvals::{approver, deferred_approver, report_waiting_calls, suspend_for_later};
-pub(crate) use ending::{next_run, print_end, print_error_with_outcome, print_failure, print_stored_end};
+pub(crate) use ending::{next_run_command, print_end, print_end_in_session, print_error_with_outcome, print_failure};
 pub(crate) use progress::RunProgress;
 use recording::start_trace;
 pub(crate) use recording::{ReplayOptions, recorded_value};
@@ -73,8 +73,8 @@ pub(crate) struct Run {
     /// File with a JSON Schema that the answer must fit; the answer is printed as JSON
     #[arg(long, value_name = "FILE")]
     answer_schema: Option<String>,
-    /// Without a terminal, wait TIME for `toolwit approve` to answer about a call that needs an approval, then leave
-    /// the run to `toolwit resume`
+    /// Time to wait for `toolwit approve` if a call needs an approval and there is no terminal; then the command ends,
+    /// and `toolwit resume` continues the run
     #[arg(long, value_name = "TIME", requires = "session", num_args = 0..=1, require_equals = true, default_missing_value = "0s")]
     ask_later: Option<Span>,
     #[command(flatten)]
@@ -108,7 +108,7 @@ pub(crate) struct RunFlags {
 impl Run {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let stored_session = match self.session {
-            Some(session) => Some((self.flags.sessions.open_own().await?, session)),
+            Some(session) => Some((self.flags.sessions.open_trusted().await?, session)),
             None => None,
         };
         let existing_journal = match &stored_session {
@@ -161,7 +161,7 @@ impl Run {
         // Removes the spinner before the answer is printed.
         drop(conversation);
         match (outcome, &session) {
-            (Ok(outcome), Some(session)) => print_stored_end(outcome, session, &sessions, &*model, printer),
+            (Ok(outcome), Some(session)) => print_end_in_session(outcome, session, &sessions, &*model, printer),
             (Ok(outcome), None) => print_end(outcome, &*model, printer),
             (Err(questions), Some(session)) => {
                 Err(report_waiting_calls(session, &questions, &sessions, printer).into())
@@ -282,7 +282,7 @@ impl RunFlags {
         let conversation = self.replay.iter().fold(conversation, ConversationBuilder::replay);
         let mut builder = conversation
             .model(model.clone())
-            .delivery(self.options.delivery.map(Delivery::from).unwrap_or_default())
+            .delivery(self.options.delivery.map(ToolDelivery::from).unwrap_or_default())
             .limits(limits)
             .budget(budget)
             .options(options);

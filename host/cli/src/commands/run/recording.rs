@@ -78,7 +78,9 @@ impl RunFlags {
             .iter()
             .map(|path| absolute(path))
             .collect::<Result<Vec<_>, _>>()?;
-        let access_code = grants.as_deref().and_then(|grants| access_code(grants, &plugins));
+        let authentication_code = grants
+            .as_deref()
+            .and_then(|grants| authentication_code(grants, &plugins));
         let options = self.options.model_options.options().ok();
         let options = options.filter(|options| *options != ChatOptions::default());
         let interceptors = self.options.interceptors.all()?;
@@ -93,7 +95,7 @@ impl RunFlags {
             ),
             ("plugins", paths(plugins)),
             ("grants", paths(grants.into_iter().collect())),
-            ("access-code", single(access_code)),
+            ("access-code", single(authentication_code)),
             ("mcp", paths(self.options.mcp.files().to_vec())),
             ("interceptor", interceptors.iter().map(ToString::to_string).collect()),
             ("interceptor-digest", digests.collect()),
@@ -154,7 +156,9 @@ impl RunFlags {
     /// Creates the options of a replay.
     ///
     /// # Errors
-    /// If the trace has MCP servers or grants that an option must name, or has a setting that is not valid.
+    /// - If the trace has MCP servers, and neither `--mcp` nor `--no-mcp` is set.
+    /// - If the trace would use a grants file, but this user neither recorded the trace nor selected the file.
+    /// - If a setting of the trace is not valid.
     pub(crate) fn for_replay(replay: &StartedReplay, options: ReplayOptions) -> Result<Self, Error> {
         let recording = replay.recording();
         let first_value = |name: &str| recording.setting(name).first();
@@ -209,15 +213,15 @@ impl RunFlags {
     }
 }
 
-/// Returns an authentication code, which proves that this user recorded a trace with this grants file and these
-/// plugins. `None` if the user has no key.
-fn access_code(grants: &Path, plugins: &[PathBuf]) -> Option<String> {
+/// Returns the authentication code of a trace: a message authentication code over the paths of the grants file and of
+/// the plugins. It proves that this user recorded the trace. `None` if the user has no key.
+fn authentication_code(grants: &Path, plugins: &[PathBuf]) -> Option<String> {
     let plugins: Vec<_> = plugins.iter().map(|path| path.to_string_lossy()).collect();
-    Some(UserKey::load()?.code(&access_text(&grants.to_string_lossy(), &plugins)))
+    Some(UserKey::load()?.code(&authenticated_text(&grants.to_string_lossy(), &plugins)))
 }
 
-/// Returns the text that the authentication code of a trace covers.
-fn access_text(grants: &str, plugins: &[impl AsRef<str>]) -> String {
+/// Returns the text over which the authentication code of a trace is computed.
+fn authenticated_text(grants: &str, plugins: &[impl AsRef<str>]) -> String {
     let mut text = format!("access of a trace: {grants:?}");
     for path in plugins {
         let _ = write!(text, " {:?}", path.as_ref());
@@ -234,7 +238,7 @@ fn recorded_grants(recording: &Recording, file: &str, grants: GrantFlags) -> Res
     if grants.applied_path()?.as_deref() == Some(Path::new(file)) {
         return Ok(grants);
     }
-    let text = access_text(file, recording.setting("plugins"));
+    let text = authenticated_text(file, recording.setting("plugins"));
     if let (Some(key), Some(code)) = (UserKey::load(), recording.setting("access-code").first())
         && key.verifies(&text, code)
     {

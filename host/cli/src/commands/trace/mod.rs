@@ -82,11 +82,11 @@ fn waterfall_page(rows: &[Row]) -> Page {
             RowKind::Tools => WARN,
         };
         page.styled(FAINT, format_args!("{:>4} ", row.sequence));
-        page.indent(row.depth * 2);
+        page.spaces(row.depth * 2);
         let name: String = row.name.chars().take(NAME_COLUMNS).collect();
         let used_columns = row.depth * 2 + name.chars().count();
         page.styled(style, &name)
-            .indent(NAME_COLUMNS.saturating_sub(used_columns) + 2);
+            .spaces(NAME_COLUMNS.saturating_sub(used_columns) + 2);
         match row.wall_ms {
             Some(wall_ms) => {
                 page.styled(FAINT, bar(row.start_ms, wall_ms, end_ms))
@@ -94,7 +94,7 @@ fn waterfall_page(rows: &[Row]) -> Page {
             }
             None => {
                 // As wide as a bar and its duration.
-                page.indent(BAR_COLUMNS as usize + 12);
+                page.spaces(BAR_COLUMNS as usize + 12);
             }
         }
         let usage = row.usage();

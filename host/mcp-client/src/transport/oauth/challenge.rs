@@ -1,4 +1,5 @@
-//! The header `WWW-Authenticate` of a response that refuses a token, or a request without a token.
+//! The header `WWW-Authenticate`, in which a server states which token it requires. It is part of the response to a request
+//! that the server refused, because the request had no token or the server did not accept its token.
 
 use http::header::{HeaderMap, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
@@ -6,7 +7,8 @@ use http::{HeaderValue, StatusCode};
 /// The maximum length of a header, in bytes. A longer header is ignored.
 const CHALLENGE_BYTES_MAX: usize = 8 << 10;
 
-/// The requirements of a server that refused a token, or a request without one.
+/// The requirements of a server that refused a request, because the request had no token or the server did not
+/// accept its token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
     /// The scopes that the server requires for the request.

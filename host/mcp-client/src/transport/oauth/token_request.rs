@@ -13,7 +13,8 @@ use super::authorization_server::{ClientAuthentication, TokenEndpoint};
 use super::http_request;
 use crate::value::Redaction;
 
-/// A token is renewed this long before it expires, so that it is still valid when it arrives at the server.
+/// A token is renewed this long before it expires, so that it is still valid when it arrives at the server. A token that is
+/// valid for less than a minute is renewed when half of its validity has passed.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 
 /// The maximum time for which a token is used. A token that is valid for longer is renewed after this time.

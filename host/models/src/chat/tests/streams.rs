@@ -246,6 +246,14 @@ async fn an_endless_stream_ends_at_the_limits() {
     let calls = RawServer::start(vec![ServerAction::Flood(RESPONSE_HEAD, call_event)]).await;
     let error = infer(&limited(&calls.url)).await.unwrap_err();
     assert!(error.to_string().contains("more than 10000 bytes"), "{error}");
+    let empty_texts = concat!(
+        r#"data: {"choices": [{"delta": {"tool_calls": [{"function": {"name": "f", "arguments": {"a": ["#,
+        r#""","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","","""#,
+        "]}}}]}}]}\n\n"
+    );
+    let calls = RawServer::start(vec![ServerAction::Flood(RESPONSE_HEAD, empty_texts)]).await;
+    let error = infer(&limited(&calls.url)).await.unwrap_err();
+    assert!(error.to_string().contains("more than 10000 bytes"), "{error}");
     let comments = RawServer::start(vec![ServerAction::Flood(RESPONSE_HEAD, ": keep-alive\n\n")]).await;
     let error = infer(&limited(&comments.url)).await.unwrap_err();
     // The body of a stream may be 64 times as large as the response that it contains.

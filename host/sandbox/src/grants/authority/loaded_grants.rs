@@ -11,7 +11,7 @@ use crate::grants::{EffectiveRights, Grant, GrantedVersion, Grants, NoGrantReaso
 /// The rights of a plugin, or the grants about which the ledger must decide first.
 pub(super) enum RightsDecision {
     Decided(Arc<OpenedRights>),
-    /// The applicable grants for one call or one conversation.
+    /// Those applicable grants that are valid for one call or one conversation only.
     Undecided(Vec<Grant>),
 }
 

@@ -36,10 +36,10 @@ pub enum GrantsFileErrorReason {
     #[error("cannot have this grant: {0}")]
     NotGrantable(String),
     /// The file has no grant for the plugin.
-    #[error("has no grant for `{0}`")]
+    #[error("has no grant for `{}`", .0.escape_debug())]
     NotGranted(String),
     /// The plugin has no rule whose text starts with the requested text, or several.
-    #[error("has {} for `{rule}`; its rules for `{plugin}` are: {}", if *.is_ambiguous { "several rules" } else { "no rule" }, .rules.join("; "))]
+    #[error("has {} for `{}`; its rules for `{plugin}` are: {}", if *.is_ambiguous { "several rules" } else { "no rule" }, .rule.escape_debug(), .rules.join("; "))]
     NotOneRule {
         /// The plugin.
         plugin: String,

@@ -172,7 +172,8 @@ fn check_grant(grant: &Grant) -> Result<(), RuleError> {
     let mut guest_paths: Vec<_> = grant.rules.files.iter().map(|rule| &rule.guest).collect();
     guest_paths.sort();
     if let Some(pair) = guest_paths.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(RuleError::new(format!("two directories are granted as `{}`", pair[0])));
+        let guest_path = pair[0].escape_debug();
+        return Err(RuleError::new(format!("two directories are granted as `{guest_path}`")));
     }
     // A control character could hide or forge a rule when a person reads the rules to accept them.
     let paths = grant

@@ -113,6 +113,7 @@ impl DirectoryRule {
                 .components()
                 .any(|component| component == Component::ParentDir)
         {
+            let host = host.escape_debug();
             return Err(RuleError::new(format!("`{host}` is not an absolute path without `..`")));
         }
         if directory.parent().is_none() {

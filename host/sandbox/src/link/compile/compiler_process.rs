@@ -58,8 +58,9 @@ pub(super) async fn compile(
         return Err(not_started(program, io::Error::other("it has no standard streams")));
     };
     let code_bytes_max = code_bytes_max(component.len() as u64, limits);
+    let deadline = tokio::time::Instant::now() + limits.compile_wall_max;
     let exchange = exchange(stdin, stdout, component, code_bytes_max);
-    let reply = match tokio::time::timeout(limits.compile_wall_max, exchange).await {
+    let reply = match tokio::time::timeout_at(deadline, exchange).await {
         Ok(reply) => reply,
         Err(_) => return Err(too_slow(limits.compile_wall_max)),
     };
@@ -73,7 +74,7 @@ pub(super) async fn compile(
         Ok(CompilerReply::TooLarge(bytes)) => Err(too_large(bytes, code_bytes_max)),
         Err(error) => {
             // The program may have closed its output and still run.
-            let end = tokio::time::timeout(limits.compile_wall_max, ended_without_reply(child, &job, error)).await;
+            let end = tokio::time::timeout_at(deadline, ended_without_reply(child, &job, error)).await;
             Err(end.unwrap_or_else(|_| too_slow(limits.compile_wall_max)))
         }
     }

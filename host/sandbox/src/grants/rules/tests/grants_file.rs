@@ -175,3 +175,18 @@ proptest! {
         let _ = Grants::parse(&bytes);
     }
 }
+
+#[test]
+fn control_characters_of_a_rule_are_escaped_in_its_error() {
+    for rule in [
+        r#"files = [{ host = "a\u001b[2K" }]"#,
+        r#"files = [{ host = "/a", guest = "/\u001b" }, { host = "/b", guest = "/\u001b" }]"#,
+        r#"http = [{ host = "\u001b\u00e9" }]"#,
+        r#"http = [{ host = "[\u001b]" }]"#,
+        r#"http = [{ host = "a.example", addresses = ["\u001b"] }]"#,
+    ] {
+        let text = format!("version = 1\n[[grant]]\nplugin = \"p\"\nany-version = true\n{rule}\n");
+        let error = Grants::parse(text.as_bytes()).unwrap_err().to_string();
+        assert!(!error.contains('\u{1b}'), "{error:?}");
+    }
+}

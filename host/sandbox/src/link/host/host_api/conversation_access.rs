@@ -59,13 +59,15 @@ impl ConversationAccess {
         self.context.get(key).map(ToString::to_string)
     }
 
+    /// Shows a text to the user while the call runs (`output.progress`). The next progress text replaces it.
     pub(super) fn report_progress(&mut self, text: &str) {
         if let Some(text) = self.text_for_user(text) {
             self.context.output().progress(&text);
         }
     }
 
-    pub(super) fn communicate(&mut self, text: &str) {
+    /// Sends a permanent message to the user (`output.communicate`).
+    pub(super) fn send_message(&mut self, text: &str) {
         if let Some(text) = self.text_for_user(text) {
             self.context.output().communicate(&text);
         }
@@ -74,6 +76,7 @@ impl ConversationAccess {
     /// Removes secrets and control characters from a text of the guest, cuts the text to the limits of one text and of the call, and
     /// counts its bytes. Returns `None` if the text is then empty.
     fn text_for_user(&mut self, text: &str) -> Option<String> {
+        // The limit of the log also applies to the texts for the user. They are counted separately from the log.
         let bytes_left = self
             .limits
             .log_bytes_max
@@ -96,6 +99,7 @@ impl ConversationAccess {
     /// A text for the guest: the error of `artifact`, or that the artifacts would exceed their limit.
     pub(super) fn attach(&mut self, artifact: Result<Artifact, String>) -> Result<(), String> {
         let artifact = artifact?;
+        // `json_weight` estimates the memory of the value from its JSON text.
         let bytes = (artifact.kind.len() + json_weight(artifact.value.to_string().as_bytes())) as u64;
         let max = self.limits.artifact_bytes_max;
         if self.artifact_memory_bytes.saturating_add(bytes) > max {
@@ -148,7 +152,7 @@ impl ConversationAccess {
         let request = AccessRequest::Blackboard(mode);
         match self.authority.require_access(&request) {
             Ok(_) => Ok(()),
-            Err(denial) => Err(format!("it may not {request}: {denial}")),
+            Err(denial) => Err(format!("the plugin may not {request}: {denial}")),
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
         Ok(())
     })?;
     output.func_wrap("communicate", |mut store: Context<'_>, (text,): (String,)| {
-        store.data_mut().conversation()?.communicate(&text);
+        store.data_mut().conversation()?.send_message(&text);
         Ok(())
     })?;
     output.func_wrap("attach", |mut store: Context<'_>, (artifact,): (WitArtifact,)| {

@@ -1,5 +1,5 @@
-//! The guard of the calls of an agent loop. It applies the approvals of the loop, and of the outer loops in which the
-//! loop is nested.
+//! The guard that applies the approvals of an agent loop to its calls. It also applies the approvals of the outer loops in
+//! which the loop is nested.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use toolwit_core::{
     CallGuard, DecidedCall, EffectSource, PermittedCall, StartingCall, Tool, ToolContext, ToolError,
 };
 
-/// The guard of the calls of one agent loop.
-struct LoopGuard {
+/// The guard that applies the approvals of one agent loop to its calls.
+struct ApprovalGuard {
     approvals: Arc<Approvals>,
     observers: Observers,
     /// The journal of the conversation, or of an outer conversation if the conversation has none.
@@ -24,15 +24,16 @@ struct LoopGuard {
 
 /// Returns the context of a loop with a guard that applies the approvals of the loop and then those of the outer loops.
 /// A loop without approvals keeps the guard of the outer loop.
-pub(super) fn with_loop_guard(
+pub(super) fn with_approval_guard(
     context: ToolContext,
     approvals: Option<&Arc<Approvals>>,
     observers: &Observers,
 ) -> ToolContext {
+    // An idle policy has no rules, sets no effect classes and requires no approvals, so it needs no guard.
     let Some(approvals) = approvals.filter(|approvals| !approvals.policy().is_idle()) else {
         return context;
     };
-    let guard = LoopGuard {
+    let guard = ApprovalGuard {
         approvals: approvals.clone(),
         observers: observers.clone(),
         journal: context.extension::<Arc<Journal>>().cloned(),
@@ -42,7 +43,7 @@ pub(super) fn with_loop_guard(
 }
 
 #[async_trait]
-impl CallGuard for LoopGuard {
+impl CallGuard for ApprovalGuard {
     async fn permit(&self, call: StartingCall<'_>) -> Result<PermittedCall, ToolError> {
         let Some(outer) = &self.outer else {
             return self.approvals.decide(call, self).await;
@@ -74,7 +75,7 @@ impl CallGuard for LoopGuard {
 }
 
 #[async_trait]
-impl ApprovalObserver for LoopGuard {
+impl ApprovalObserver for ApprovalGuard {
     fn requested(&self, request: &ApprovalRequest) {
         self.observers.emit(&Event::ApprovalRequested(Box::new(request.into())));
     }
@@ -100,7 +101,7 @@ impl ApprovalObserver for LoopGuard {
                 basis: decided.basis,
                 reason: decided.reason.map(str::to_owned),
                 arguments: decided.edited_arguments.cloned(),
-                remembered: decided.remembered.cloned(),
+                remembered_answer: decided.remembered_answer.cloned(),
             })));
     }
 }

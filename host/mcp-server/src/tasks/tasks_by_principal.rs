@@ -38,7 +38,7 @@ const RESULT_BYTES_MAX: usize = 64 << 20;
 const POLL_INTERVAL_MS: u64 = 1_000;
 
 /// A call that may become a task.
-pub(crate) struct TaskCall {
+pub(crate) struct PotentialTask {
     /// Runs the call and returns its answer.
     pub(crate) answer: Pin<Box<dyn Future<Output = Result<CallToolResponse, ErrorData>> + Send>>,
     /// Stops the call.
@@ -48,14 +48,14 @@ pub(crate) struct TaskCall {
 }
 
 /// The tasks of all principals. A task id is valid only for the principal that received it.
-pub(crate) struct CallTasks {
+pub(crate) struct TasksByPrincipal {
     /// The tasks of each principal, by the principal's name.
     principals: Mutex<HashMap<String, PrincipalTasks>>,
     /// Maximum time that a task runs. Its result is kept for the same time after the task has ended.
     ttl: Duration,
 }
 
-impl Default for CallTasks {
+impl Default for TasksByPrincipal {
     fn default() -> Self {
         Self {
             principals: Mutex::default(),
@@ -130,7 +130,7 @@ impl ResultBytes {
     }
 }
 
-impl CallTasks {
+impl TasksByPrincipal {
     /// Checks that the client supports tasks, if the tool requires tasks.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl CallTasks {
         &self,
         principal: &str,
         support: TaskSupport,
-        mut call: TaskCall,
+        mut call: PotentialTask,
     ) -> Result<CallToolResponse, ErrorData> {
         if matches!(support, TaskSupport::Never | TaskSupport::WhenLong) {
             tokio::select! {
@@ -244,7 +244,11 @@ impl CallTasks {
 
 /// Waits for the answer of a call, or for the cancellation of its task. If this future is dropped because the task
 /// expired, the call is stopped.
-async fn await_answer(mut call: TaskCall, task: TaskContext, bytes: ResultBytes) -> Result<CallToolResult, TaskExit> {
+async fn await_answer(
+    mut call: PotentialTask,
+    task: TaskContext,
+    bytes: ResultBytes,
+) -> Result<CallToolResult, TaskExit> {
     let _stop_on_drop = call.stop.clone().drop_guard();
     let answer = tokio::select! {
         answer = &mut call.answer => answer,
@@ -280,8 +284,8 @@ mod tests {
 
     use super::*;
 
-    fn call() -> TaskCall {
-        TaskCall {
+    fn call() -> PotentialTask {
+        PotentialTask {
             answer: Box::pin(async { Ok(CallToolResult::success(Vec::new()).into()) }),
             stop: CancellationToken::new(),
             task_slot: TaskSlot::default(),
@@ -289,7 +293,7 @@ mod tests {
     }
 
     /// Runs a call of a principal. Returns the id of its task, or `None` if the call is answered directly.
-    async fn task_id(tasks: &CallTasks, principal: &str) -> Option<String> {
+    async fn task_id(tasks: &TasksByPrincipal, principal: &str) -> Option<String> {
         match tasks.run(principal, TaskSupport::Always, call()).await.unwrap() {
             CallToolResponse::Task(created) => Some(created.task.task_id),
             _ => None,
@@ -298,7 +302,7 @@ mod tests {
 
     #[tokio::test]
     async fn task_is_accessible_to_its_principal_only() {
-        let tasks = CallTasks::default();
+        let tasks = TasksByPrincipal::default();
         let id = task_id(&tasks, "ann").await.unwrap();
         assert!(tasks.get("ann", &id).is_ok());
         assert!(tasks.get("bob", &id).is_err());
@@ -310,7 +314,7 @@ mod tests {
     #[tokio::test]
     async fn task_expires_although_its_client_never_requests_its_state() {
         // The call holds `guest` until it is stopped.
-        let endless_call = |guest: Arc<()>| TaskCall {
+        let endless_call = |guest: Arc<()>| PotentialTask {
             answer: Box::pin(async move {
                 let _guest = guest;
                 std::future::pending().await
@@ -318,7 +322,7 @@ mod tests {
             ..call()
         };
         let guest = Arc::new(());
-        let tasks = CallTasks::default();
+        let tasks = TasksByPrincipal::default();
         let running = tasks.run("ann", TaskSupport::Always, endless_call(guest.clone())).await;
         tasks.expire();
         assert!(matches!(running, Ok(CallToolResponse::Task(_))));
@@ -328,9 +332,9 @@ mod tests {
             "the task has not expired"
         );
 
-        let tasks = CallTasks {
+        let tasks = TasksByPrincipal {
             ttl: Duration::ZERO,
-            ..CallTasks::default()
+            ..TasksByPrincipal::default()
         };
         let guest = Arc::new(());
         let running = tasks.run("ann", TaskSupport::Always, endless_call(guest.clone())).await;
@@ -345,10 +349,10 @@ mod tests {
     // attack: G14
     #[tokio::test]
     async fn results_of_tasks_are_limited_in_memory() {
-        let tasks = CallTasks::default();
+        let tasks = TasksByPrincipal::default();
         let run_large_call = async || {
             let result = CallToolResult::success(vec![ContentBlock::text("x".repeat(20 << 20))]);
-            let call = TaskCall {
+            let call = PotentialTask {
                 answer: Box::pin(async { Ok(result.into()) }),
                 ..call()
             };
@@ -377,7 +381,7 @@ mod tests {
 
     #[tokio::test]
     async fn call_beyond_the_limit_is_answered_directly() {
-        let tasks = CallTasks::default();
+        let tasks = TasksByPrincipal::default();
         for _ in 0..TASKS_MAX {
             assert!(task_id(&tasks, "ann").await.is_some());
             tokio::task::yield_now().await;

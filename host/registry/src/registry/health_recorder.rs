@@ -1,4 +1,4 @@
-//! A decorator that records the calls of a tool.
+//! A decorator that records the health and the uses of a tool.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use tokio::runtime::Handle;
 
 use super::CurrentSnapshot;
 use crate::catalog::HealthSignal;
-use crate::health::{check_outcome, is_use, now_ms};
+use crate::health::{health_check, is_use, now_ms};
 use crate::store::{CallRecord, CheckOutcome, CheckStage, Store, ToolKey};
 use toolwit_core::Error;
 use toolwit_core::{Arguments, Tool, ToolContext, ToolDefinition, ToolError, ToolResult};
 
-// The values of `HealthTool::written_health`.
+// The values of `HealthRecorder::written_health`.
 const NOT_WRITTEN: u8 = 0;
 const HEALTHY: u8 = 1;
 const BROKEN: u8 = 2;
@@ -23,7 +23,7 @@ const BROKEN: u8 = 2;
 ///
 /// The search index of this process is updated immediately. The store is updated when the health changes, when the
 /// number of uses reaches a power of two, and when a decorator with pending uses is dropped.
-pub(super) struct HealthTool {
+pub(super) struct HealthRecorder {
     tool: Arc<dyn Tool>,
     key: ToolKey,
     store: Arc<dyn Store>,
@@ -37,7 +37,7 @@ pub(super) struct HealthTool {
     pending_uses: AtomicU64,
 }
 
-impl HealthTool {
+impl HealthRecorder {
     /// Wraps a tool of the component with this digest.
     pub(super) fn new(
         tool: Arc<dyn Tool>,
@@ -58,7 +58,8 @@ impl HealthTool {
 
     /// Records the outcome of a call.
     async fn record(&self, outcome: Result<&ToolResult, &Error>) {
-        let (check, is_use) = (check_outcome(outcome), is_use(outcome));
+        // A call is a use if the tool itself returned a result or an error.
+        let (check, is_use) = (health_check(outcome), is_use(outcome));
         let health = check.as_ref().map(|(_, success_or_failure)| match success_or_failure {
             CheckOutcome::Success => (HealthSignal::Healthy, HEALTHY),
             CheckOutcome::Failure(_) => (HealthSignal::Broken, BROKEN),
@@ -97,7 +98,7 @@ impl HealthTool {
 }
 
 /// Writes the pending uses.
-impl Drop for HealthTool {
+impl Drop for HealthRecorder {
     fn drop(&mut self) {
         if self.pending_uses.load(Ordering::Relaxed) == 0 {
             return;
@@ -111,7 +112,7 @@ impl Drop for HealthTool {
 }
 
 #[async_trait]
-impl Tool for HealthTool {
+impl Tool for HealthRecorder {
     fn definition(&self) -> &ToolDefinition {
         self.tool.definition()
     }
