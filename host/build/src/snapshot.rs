@@ -41,7 +41,7 @@ impl SourceSnapshot {
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
                 let Ok(metadata) = entry.metadata() else { continue };
-                if name.starts_with('.') || IGNORED_DIRS.contains(&&*name) {
+                if name.starts_with('.') || metadata.is_dir() && IGNORED_DIRS.contains(&&*name) {
                     continue;
                 }
                 if metadata.is_dir() {

@@ -168,7 +168,9 @@ fn has_id_method(block: &ItemImpl) -> bool {
     block.items.iter().any(|item| match item {
         ImplItem::Fn(function) => {
             let signature = &function.sig;
-            let takes_self_only = signature.inputs.len() == 1 && signature.receiver().is_some();
+            let is_shared_reference =
+                |receiver: &syn::Receiver| receiver.reference.is_some() && receiver.mutability.is_none();
+            let takes_self_only = signature.inputs.len() == 1 && signature.receiver().is_some_and(is_shared_reference);
             signature.ident == "id" && takes_self_only && signature.asyncness.is_none()
         }
         _ => false,

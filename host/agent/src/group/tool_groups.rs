@@ -76,9 +76,13 @@ impl ToolGroups {
                 && !self.sources.iter().any(|source| source.name() == provider)
             {
                 let message = format!("the group `{role}` refers to the provider `{provider}`, which does not exist");
-                let names = quoted(self.sources.iter().map(|source| source.name()));
-                return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion(format!("the providers are: {names}")));
+                let suggestion = if self.sources.is_empty() {
+                    "add its source before the configuration".to_owned()
+                } else {
+                    let names = quoted(self.sources.iter().map(|source| source.name()));
+                    format!("the providers are: {names}")
+                };
+                return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(suggestion));
             }
             let group = ConfiguredGroup::new(&role, group)?;
             self.configured_groups.insert(role, group);

@@ -108,6 +108,12 @@ impl Toolbox {
         self.declared().iter().map(|tool| tool.name.clone()).collect()
     }
 
+    /// Returns the names of the tools that the model can see: those that are declared, and those that a message describes.
+    pub(crate) fn declared_and_described_names(&self) -> Vec<ToolName> {
+        let described = self.described.iter().cloned();
+        self.declared_names().into_iter().chain(described).collect()
+    }
+
     pub(crate) fn entities(&self) -> &Entities {
         &self.entities
     }

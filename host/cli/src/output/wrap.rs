@@ -10,7 +10,7 @@ const CONTINUATION_COLUMNS: usize = 2;
 
 /// Wraps the lines of a text that are wider than `columns`. Continuation lines are indented, so that a long text cannot
 /// forge a line of the host. On a narrow terminal, the indentation is smaller, because it leaves [`TEXT_COLUMNS_MIN`]
-/// columns for the text.
+/// columns for the text, but it has at least one column.
 ///
 /// Escape sequences of styles have no width. A word that is wider than a line is broken here, because the terminal would
 /// break it without an indentation.
@@ -28,7 +28,9 @@ fn wrap_line(line: &str, columns: usize, wrapped: &mut String) {
         return;
     }
     let indent = line.len() - line.trim_start_matches(' ').len();
-    let indent = (indent + CONTINUATION_COLUMNS).min(columns.saturating_sub(TEXT_COLUMNS_MIN));
+    let indent = (indent + CONTINUATION_COLUMNS)
+        .min(columns.saturating_sub(TEXT_COLUMNS_MIN))
+        .max(1);
     let mut column = 0;
     for word in line.split_inclusive(' ') {
         let word_width = width(word.trim_end());
@@ -132,6 +134,10 @@ mod tests {
                 let begins_at_margin = |line: &&str| !line.is_empty() && !line.starts_with(' ');
                 assert_eq!(wrapped.lines().skip(1).find(begins_at_margin), None, "{wrapped}");
                 assert!(wrapped.lines().all(|line| width(line) <= 60), "{wrapped}");
+                for columns in [1, 2, 20] {
+                    let wrapped = wrap(&text, columns);
+                    assert_eq!(wrapped.lines().skip(1).find(begins_at_margin), None, "{wrapped}");
+                }
             }
         }
     }

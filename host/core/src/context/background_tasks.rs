@@ -131,14 +131,19 @@ struct TokioTasks {
 }
 
 impl TokioTasks {
-    fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+    fn remove_ended(&mut self) {
         while self.running.try_join_next().is_some() {}
+    }
+
+    fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+        self.remove_ended();
         if !self.is_closed {
             self.running.spawn(work);
         }
     }
 
     fn spawn_on(&mut self, work: impl Future<Output = ()> + Send + 'static, runtime: &Handle) {
+        self.remove_ended();
         if !self.is_closed {
             self.running.spawn_on(work, runtime);
         }

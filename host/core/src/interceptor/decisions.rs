@@ -73,8 +73,8 @@ pub enum OutcomeReview {
     /// ([`source`](crate::ToolResult::source)), which belong to the old outcome. The result of a call that continues in the
     /// background stays pending.
     ///
-    /// An error of a call without a result keeps its kind. It gets a new message and new details. Its suggestion, plugin, agent
-    /// and log are removed.
+    /// An error of a call without a result keeps its kind. It gets a new message and new details. Its suggestion and its
+    /// log are removed, because they could repeat the old message.
     Replace(CallOutcome),
     /// The outcome is withheld. The call may have taken effect.
     Withhold {

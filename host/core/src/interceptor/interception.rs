@@ -266,6 +266,12 @@ fn replace_outcome(outcome: Result<ToolResult, ToolError>, replacement: CallOutc
             if let Some(details) = replacement.value {
                 new_error = new_error.with_details(details);
             }
+            if let Some(plugin) = &report.plugin {
+                new_error = new_error.with_plugin(plugin);
+            }
+            if let Some(agent) = &report.agent {
+                new_error = new_error.with_agent(agent);
+            }
             return Err(ToolError::Model(new_error.with_denied(report.denied.clone())));
         }
     };

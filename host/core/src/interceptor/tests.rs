@@ -96,6 +96,7 @@ fn echo(runs: &Arc<AtomicUsize>) -> NativeTool {
                 "error" => Err(ToolError::Model(
                     Error::new(ErrorKind::Tool, Phase::Execute, "no secret for you")
                         .with_suggestion("a secret hint")
+                        .with_plugin("shop")
                         .with_details(json!({"a": "secret"})),
                 )),
                 _ => Ok(ToolResult::value(json!({ "text": text }))
@@ -165,6 +166,11 @@ async fn every_text_of_a_result_and_of_an_error_is_replaced() {
     let error = call(&tool, json!({"text": "error"})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Tool);
     assert_eq!(error.message, "no *** for you\na *** hint");
+    assert_eq!(
+        error.plugin.as_deref(),
+        Some("shop"),
+        "the operator reads which plugin failed"
+    );
     assert!(!serde_json::to_string(&error).unwrap().contains("secret"), "{error:?}");
 }
 

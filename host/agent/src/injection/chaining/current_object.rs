@@ -37,7 +37,8 @@ pub(super) fn bound_method(method: Arc<dyn Tool>, prefix: &str, id: ToolId, name
 }
 
 fn current_method_description(description: &str, prefix: &str) -> String {
-    format!("{description} It acts on the `{prefix}` that a tool returned last.")
+    let text = format!("{description} It acts on the `{prefix}` that a tool returned last.");
+    text.trim_start().to_owned()
 }
 
 /// A method of the current object of a type, as long as the conversation has no current object of this type.
