@@ -122,7 +122,7 @@ const RULES_MAX: usize = 4;
 /// Opens the directories of rules, and decides on accesses to a guest path.
 ///
 /// Each line of the input except the last is a rule: a path below `root`, a guest path, and `rw` for a writable directory,
-/// separated by spaces. Invalid rules and those after the first [`RULES_MAX`] lines are skipped. The last line is the accessed
+/// separated by spaces. Invalid rules and those after the first four lines are skipped. The last line is the accessed
 /// guest path. `links` lists the symbolic links below `root`, each with its target, as paths relative to `root`.
 ///
 /// A rule must open the directory to which its path resolves. No link inside a writable directory may be followed, and an
