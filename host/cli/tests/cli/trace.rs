@@ -47,6 +47,27 @@ fn turns_inferences_calls_and_injections_are_drawn_in_order() {
 }
 
 #[test]
+fn a_strategy_that_panicked_is_shown() {
+    let workspace = traced_workspace();
+    let trace = std::fs::read_to_string(workspace.path().join("t.jsonl")).unwrap();
+    let lines = trace.lines().map(|line| {
+        let mut entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        if entry["event"] == "tools_injected" {
+            entry["event"] = "strategy_failed".into();
+            entry["trigger"] = "counter_new".into();
+        }
+        format!("{entry}\n")
+    });
+    let workspace = workspace.file("failed.jsonl", lines.collect::<String>());
+    let run = workspace.run(&["trace", "failed.jsonl"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(
+        run.stdout.contains("a strategy panicked at the result of counter_new"),
+        "{run}"
+    );
+}
+
+#[test]
 fn page_is_self_contained_and_escaped() {
     let workspace = traced_workspace();
     let page = workspace.run(&["trace", "t.jsonl", "--html"]).stdout;

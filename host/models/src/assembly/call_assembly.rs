@@ -1,5 +1,6 @@
 //! The assembly of tool calls from pieces.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::Value;
@@ -43,6 +44,17 @@ struct PartialCall {
     emitted_bytes: Option<usize>,
 }
 
+impl CallPiece<'_> {
+    /// Returns the arguments as JSON text. Some providers send them as text, others as a JSON value.
+    pub(super) fn argument_text(&self) -> Cow<'_, str> {
+        match self.arguments {
+            None | Some(Value::Null) => Cow::Borrowed(""),
+            Some(Value::String(text)) => Cow::Borrowed(text),
+            Some(value) => Cow::Owned(value.to_string()),
+        }
+    }
+}
+
 /// The part of a call that the listener of the request has not received yet.
 pub(super) struct UnemittedPart<'c> {
     /// The position of the call in the response.
@@ -59,14 +71,10 @@ impl CallAssembly {
         self.calls.len()
     }
 
-    /// Adds a piece, and returns the part of its call that the listener has not received yet. Returns `None` if the name
-    /// of the tool has not arrived, or if the listener has received the name and the piece adds no arguments.
-    pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<UnemittedPart<'_>> {
-        let arguments = match piece.arguments {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-        };
+    /// Adds a piece with the [JSON text](CallPiece::argument_text) of its arguments. Returns the part of its call that the
+    /// listener has not received yet. Returns `None` if the name of the tool has not arrived, or if the listener has
+    /// received the name and the piece adds no arguments.
+    pub(super) fn push(&mut self, piece: CallPiece<'_>, arguments: &str) -> Option<UnemittedPart<'_>> {
         let position = match self.call_position(piece) {
             Some(position) => position,
             None if piece.id.is_empty() && piece.name.is_empty() && arguments.is_empty() => return None,
@@ -86,8 +94,8 @@ impl CallAssembly {
         if call.name != piece.name {
             call.name.push_str(piece.name);
         }
-        call.arguments.push_str(&arguments);
-        call.arguments_end.push(&arguments);
+        call.arguments.push_str(arguments);
+        call.arguments_end.push(arguments);
         let argument_bytes = call.arguments.len();
         if call.name.is_empty() || call.emitted_bytes == Some(argument_bytes) {
             return None;
@@ -176,12 +184,13 @@ mod tests {
         let mut calls = CallAssembly::default();
         for piece in pieces.as_array().unwrap() {
             let text = |key: &str| piece.get(key).and_then(Value::as_str).unwrap_or_default();
-            calls.push(CallPiece {
+            let piece = CallPiece {
                 index: piece.get("index").and_then(Value::as_u64),
                 id: text("id"),
                 name: text("name"),
                 arguments: piece.get("arguments"),
-            });
+            };
+            calls.push(piece, &piece.argument_text());
         }
         let calls = calls.finish(true, &[]);
         calls
@@ -276,10 +285,11 @@ mod tests {
     fn blank_arguments_of_a_truncated_response_stay_blank() {
         let finish = |is_complete| {
             let mut calls = CallAssembly::default();
-            calls.push(CallPiece {
+            let piece = CallPiece {
                 name: "f",
                 ..CallPiece::default()
-            });
+            };
+            calls.push(piece, "");
             calls.finish(is_complete, &[])[0].arguments.clone()
         };
         assert_eq!((finish(true), finish(false)), ("{}".to_owned(), String::new()));

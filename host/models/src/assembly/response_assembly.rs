@@ -76,14 +76,10 @@ impl<'r> ResponseAssembly<'r> {
 
     /// Adds a piece of a call.
     pub(crate) fn push_call(&mut self, piece: CallPiece<'_>) -> Result<(), AttemptFailure> {
-        let argument_bytes = match piece.arguments {
-            None | Some(Value::Null) => 0,
-            Some(Value::String(text)) => text.len(),
-            Some(value) => value.to_string().len(),
-        };
+        let argument_text = piece.argument_text();
         let previous_call_count = self.calls.len();
-        self.reserve(piece.id.len() + piece.name.len() + argument_bytes)?;
-        let unemitted = self.calls.push(piece);
+        self.reserve(piece.id.len() + piece.name.len() + argument_text.len())?;
+        let unemitted = self.calls.push(piece, &argument_text);
         if let Some(UnemittedPart {
             position,
             name,

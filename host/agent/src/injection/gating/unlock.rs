@@ -129,11 +129,13 @@ impl Condition {
                 let steps: Option<Vec<_>> = conditions.iter().map(|condition| condition.guidance(view)).collect();
                 steps.map(|steps| steps.join(", or "))
             }
-            _ if self.holds(view) => None,
-            Self::Called(tool) => Some(format!("call {} first", name_of(tool, view))),
-            Self::Artifact(kind) => Some(format!("a tool must return a `{kind}` first")),
-            Self::Blackboard(kind) => Some(format!("there must be a `{kind}` on the blackboard first")),
-            Self::When { guidance, .. } => Some(guidance.clone()),
+            Self::Called(tool) => (!was_called(tool, view)).then(|| format!("call {} first", name_of(tool, view))),
+            Self::Artifact(kind) => (!was_returned(kind, view)).then(|| format!("a tool must return a `{kind}` first")),
+            Self::Blackboard(kind) => {
+                let has_object = view.context().blackboard().is_ok_and(|board| board.count(kind) > 0);
+                (!has_object).then(|| format!("there must be a `{kind}` on the blackboard first"))
+            }
+            Self::When { guidance, holds } => (!holds(view)).then(|| guidance.clone()),
         }
     }
 
@@ -162,24 +164,21 @@ impl Condition {
             Self::Blackboard(_) => false,
         }
     }
+}
 
-    fn holds(&self, view: &ConversationView<'_>) -> bool {
-        match self {
-            Self::All(conditions) => conditions.iter().all(|condition| condition.holds(view)),
-            Self::Any(conditions) => conditions.iter().any(|condition| condition.holds(view)),
-            Self::Called(tool) => match tool.text() {
-                Some(id) if id.contains('#') => view.calls().has_succeeded(&ToolId::from_text(id)),
-                Some(name) => view.calls().has_succeeded_as(name),
-                None => view.calls().succeeded().next().is_some(),
-            },
-            Self::Artifact(kind) => {
-                let mut kinds = view.calls().artifact_kinds();
-                kinds.any(|artifact_kind| Artifact::new(artifact_kind, serde_json::Value::Null).is_a(kind))
-            }
-            Self::Blackboard(kind) => view.context().blackboard().is_ok_and(|board| board.count(kind) > 0),
-            Self::When { holds, .. } => holds(view),
-        }
+/// Returns whether a call of the selected tool succeeded. A selector without an id or a name selects every tool.
+fn was_called(tool: &ToolSelector, view: &ConversationView<'_>) -> bool {
+    match tool.text() {
+        Some(id) if id.contains('#') => view.calls().has_succeeded(&ToolId::from_text(id)),
+        Some(name) => view.calls().has_succeeded_as(name),
+        None => view.calls().succeeded().next().is_some(),
     }
+}
+
+/// Returns whether a successful call returned an artifact of this type.
+fn was_returned(kind: &str, view: &ConversationView<'_>) -> bool {
+    let mut kinds = view.calls().artifact_kinds();
+    kinds.any(|artifact_kind| Artifact::new(artifact_kind, serde_json::Value::Null).is_a(kind))
 }
 
 /// Returns the name of the selected tool in the conversation, in backticks. If the conversation does not have the tool, returns
