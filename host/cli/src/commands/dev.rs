@@ -9,13 +9,13 @@ use crate::commands::build::build;
 use crate::commands::call::call_without_grants;
 use crate::commands::compilation::compile_ahead;
 use crate::commands::inspect;
-use crate::commands::test::{CaseGrantFlags, CaseOptions, default_cases, run_cases};
+use crate::commands::test::{CaseGrantFlags, CaseOptions, default_cases, run_cases, summary_line};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::PluginFlags;
 use crate::input::wasi::WasiFlags;
-use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, counted, first_sentence};
+use crate::output::page::{FAINT, NAME, Page, first_sentence};
 use crate::output::printer::Printer;
 use toolwit::build::{Build as BuildRequest, SourceSnapshot};
 use toolwit::testing::TestSuite;
@@ -124,13 +124,7 @@ impl Dev {
             grants: self.grants,
         };
         let outcomes = run_cases(plugins, &suite, options, printer, cancel).await?;
-        let failed_count = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
-        let mut page = Page::new();
-        let style = if failed_count == 0 { GOOD } else { BAD };
-        page.styled(style, counted(outcomes.len() - failed_count, "test"))
-            .text(" passed")
-            .end();
-        printer.message(&page);
+        printer.message(&summary_line(&outcomes));
         Ok(())
     }
 }

@@ -114,15 +114,7 @@ impl Test {
                 "failed": failed_count,
                 "tests": outcomes.iter().map(outcome_document).collect::<Vec<_>>(),
             }))?,
-            Format::Human => {
-                let mut page = Page::new();
-                page.text(format_args!(
-                    "{}: {} passed, {failed_count} failed",
-                    counted(outcomes.len(), "test"),
-                    outcomes.len() - failed_count
-                ));
-                printer.print_page(page.end())?;
-            }
+            Format::Human => printer.print_page(&summary_line(&outcomes))?,
         }
         Ok(if failed_count == 0 { Exit::Success } else { Exit::Failed })
     }
@@ -183,6 +175,25 @@ pub(crate) async fn run_cases(
         outcomes.push(outcome);
     }
     Ok(outcomes)
+}
+
+/// Returns the counts of passed and failed cases, with the names of the failed ones.
+pub(crate) fn summary_line(outcomes: &[CaseOutcome]) -> Page {
+    let failed: Vec<_> = outcomes.iter().filter(|outcome| outcome.failure.is_some()).collect();
+    let counts = format_args!(
+        "{}: {} passed, {} failed",
+        counted(outcomes.len(), "test"),
+        outcomes.len() - failed.len(),
+        failed.len()
+    )
+    .to_string();
+    let mut page = Page::new();
+    page.styled(if failed.is_empty() { GOOD } else { BAD }, counts);
+    for (index, outcome) in failed.iter().enumerate() {
+        page.text(if index == 0 { ": " } else { ", " }).text(&outcome.name);
+    }
+    page.end();
+    page
 }
 
 fn outcome_line(outcome: &CaseOutcome) -> Page {

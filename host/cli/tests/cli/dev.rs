@@ -45,10 +45,10 @@ fn a_saved_file_is_built_and_tested_again_until_an_interrupt() {
     let case = "[[test]]\nname = \"adds\"\ntool = \"add\"\narguments = { a = 1, b = 1 }\nresult = ";
     save(&workspace, "plain/tests.toml", &format!("{case}2\n"));
     let passed = read_cycle(&mut stderr);
-    assert!(passed.contains("1 test passed"), "{passed}");
+    assert!(passed.contains("1 test: 1 passed, 0 failed"), "{passed}");
     save(&workspace, "plain/tests.toml", &format!("{case}3\n"));
     let failed = read_cycle(&mut stderr);
-    assert!(failed.contains("0 tests passed"), "{failed}");
+    assert!(failed.contains("1 test: 0 passed, 1 failed: "), "{failed}");
     // A broken source is reported, and the next save is built.
     save(&workspace, "plain/wit/plain.wit", "package demo:plain; world plain {");
     let broken = read_cycle(&mut stderr);

@@ -1,5 +1,6 @@
 //! The source of the shipped plugins, embedded in the `toolwit` program for use without a clone of the repository.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -34,7 +35,69 @@ fn workspace_manifest() -> io::Result<String> {
         let members: Vec<_> = members.map(Value::from).collect();
         workspace.insert("members".to_owned(), members.into());
     }
+    retain_profiles_of(&mut manifest, &compiled_packages()?);
     toml::to_string(&manifest).map_err(io::Error::other)
+}
+
+/// Removes the profile settings of packages that are not compiled: cargo prints a warning for each.
+fn retain_profiles_of(manifest: &mut Table, packages: &BTreeSet<String>) {
+    let Some(Value::Table(profiles)) = manifest.get_mut("profile") else {
+        return;
+    };
+    for (_, profile) in profiles {
+        if let Some(Value::Table(settings)) = profile.get_mut("package") {
+            settings.retain(|spec, _| {
+                let name = spec.split('@').next().unwrap_or(spec);
+                spec == "*" || packages.contains(name)
+            });
+        }
+    }
+}
+
+/// Returns the names of the embedded packages and of all packages that they depend on, from the lockfile.
+fn compiled_packages() -> io::Result<BTreeSet<String>> {
+    let (_, lock) = FILES
+        .iter()
+        .find(|(path, _)| *path == "Cargo.lock")
+        .ok_or_else(|| io::Error::other("the lockfile is not embedded"))?;
+    let lock: Table = lock.parse().map_err(io::Error::other)?;
+    let locked: Vec<&Table> = lock
+        .get("package")
+        .and_then(Value::as_array)
+        .map_or_else(Vec::new, |packages| {
+            packages.iter().filter_map(Value::as_table).collect()
+        });
+    let mut pending: Vec<String> = FILES
+        .iter()
+        .filter(|(path, _)| path.ends_with("/Cargo.toml"))
+        .filter_map(|(_, text)| {
+            Some(
+                text.parse::<Table>()
+                    .ok()?
+                    .get("package")?
+                    .get("name")?
+                    .as_str()?
+                    .to_owned(),
+            )
+        })
+        .collect();
+    let mut compiled = BTreeSet::new();
+    while let Some(name) = pending.pop() {
+        for package in locked
+            .iter()
+            .filter(|package| package.get("name").and_then(Value::as_str) == Some(&name))
+        {
+            let dependencies = package.get("dependencies").and_then(Value::as_array);
+            // An entry is `NAME`, or `NAME VERSION` if the lockfile has several versions.
+            let names = dependencies
+                .into_iter()
+                .flatten()
+                .filter_map(|entry| entry.as_str()?.split(' ').next());
+            pending.extend(names.filter(|name| !compiled.contains(*name)).map(str::to_owned));
+        }
+        compiled.insert(name);
+    }
+    Ok(compiled)
 }
 
 /// Lists the embedded plugins, with the descriptions of their packages.
@@ -81,6 +144,20 @@ mod tests {
                 .iter()
                 .any(|(path, _)| *path == "plugins/customers/seed/orders.tsv")
         );
+    }
+
+    #[test]
+    fn profiles_name_only_packages_that_are_compiled() {
+        let manifest: Table = workspace_manifest().unwrap().parse().unwrap();
+        let compiled = compiled_packages().unwrap();
+        assert!(compiled.contains("wit-bindgen") && !compiled.contains("wasmtime"));
+        let release = manifest["profile"]["release"]["package"].as_table().unwrap();
+        assert!(release.contains_key("memchr"));
+        let unknown: Vec<_> = release
+            .keys()
+            .filter(|spec| !compiled.contains(spec.split('@').next().unwrap()))
+            .collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 
     #[test]
