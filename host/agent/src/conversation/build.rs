@@ -137,8 +137,8 @@ fn all_observers(
     )
 }
 
-/// Adds the journal to the context, through which the conversation and its agents request approvals. If `forwards_agent_events`
-/// is set, also adds the observers of the conversation, to which agents then send their events.
+/// Adds the journal to the context, in which the conversation and its agents record their calls and questions. Agents send their
+/// events to it and, if `forwards_agent_events` is set, to all observers of the conversation.
 fn with_journal_and_observers(
     context: &ToolContext,
     forwards_agent_events: bool,
@@ -149,11 +149,13 @@ fn with_journal_and_observers(
         Some(journal) => context.clone().with_extension(journal.clone()),
         None => context.clone(),
     };
-    if forwards_agent_events {
-        context.with_extension(OuterConversationObservers(observers.clone()))
-    } else {
-        context
-    }
+    let agent_observers = match journal {
+        _ if forwards_agent_events => observers.clone(),
+        // The journal is the first observer.
+        Some(_) => observers.first_and_outer(context.extension()),
+        None => return context,
+    };
+    context.with_extension(OuterConversationObservers(agent_observers))
 }
 
 /// Returns the blackboard of the context, or else a new one.

@@ -5,6 +5,7 @@ mod compacted_history;
 #[allow(clippy::module_inception, reason = "the module is named after its main type")]
 mod event;
 mod injection_cost;
+mod nested_call;
 mod observer;
 mod queued_observer;
 mod recorded_artifact;
@@ -17,6 +18,7 @@ pub use approval::{RecordedApprovalDecision, RecordedApprovalRequest};
 pub use compacted_history::CompactedHistory;
 pub use event::Event;
 pub use injection_cost::InjectionCost;
+pub use nested_call::{NestedCallEnd, NestedCallStart};
 pub use observer::Observer;
 pub(crate) use observer::{Observers, OuterConversationObservers};
 pub use queued_observer::QueuedObserver;

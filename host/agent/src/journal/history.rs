@@ -1,21 +1,32 @@
-//! The history of a conversation as a function of its events.
+//! The history of a conversation as a function of its recorded events.
 
 use super::compaction_plan::{CompactionPlan, compact, pin_last_user_message};
-use crate::event::Event;
-use toolwit_core::{Message, ToolCall};
+use crate::event::{Event, TraceEntry};
+use toolwit_core::{Message, Role, ToolCall};
 
-/// Returns the messages of a conversation after these events, without the system message. A call that had no answer when the
-/// next message was appended or the run ended has the error `cancelled_answer` as its answer. If the last run did not end, the
-/// unanswered calls of its last response have no answer in the messages.
-pub(crate) fn messages<'a>(events: impl IntoIterator<Item = &'a Event>, cancelled_answer: &str) -> Vec<Message> {
+/// The mark after a text of the model whose run ended before the response was complete.
+const INTERRUPTION_MARK: &str = "[interrupted]";
+
+/// Returns the message for a response that was interrupted after this text.
+pub(crate) fn interrupted_answer(text: &str) -> Message {
+    Message::assistant(format!("{text}\n\n{INTERRUPTION_MARK}"), Vec::new())
+}
+
+/// Returns the messages of a conversation after these entries, with their times and without the system message. A call that had
+/// no answer when the next message was appended or the run ended has the error `cancelled_answer` as its answer. If the last run
+/// did not end, the unanswered calls of its last response have no answer in the messages.
+pub(crate) fn messages<'a>(entries: impl IntoIterator<Item = &'a TraceEntry>, cancelled_answer: &str) -> Vec<Message> {
     let mut history = HistoryBuilder {
         messages: Vec::new(),
         calls: Vec::new(),
         open_calls: Vec::new(),
         cancelled_answer,
     };
-    for event in events {
-        history.apply(event);
+    for entry in entries {
+        let message_count = history.messages.len();
+        history.apply(&entry.event, entry.at_ms);
+        let new_messages = history.messages.iter_mut().skip(message_count);
+        new_messages.for_each(|message| message.timestamp_ms = entry.at_ms);
     }
     history.messages
 }
@@ -30,15 +41,15 @@ struct HistoryBuilder<'a> {
 }
 
 impl HistoryBuilder<'_> {
-    fn apply(&mut self, event: &Event) {
+    /// Applies an event with this time. The caller sets the time of the messages that are appended.
+    fn apply(&mut self, event: &Event, at_ms: u64) {
         match event {
             Event::TurnStarted {
                 prompt: Some(prompt), ..
             } => self.append(Message::user(prompt)),
             Event::PromptExtended { text } => {
-                if let Some(last) = self.messages.last_mut() {
-                    let extended = format!("{}{text}", last.content());
-                    *last = Message::user(extended);
+                if let Some(Role::User { content }) = self.messages.last_mut().map(|last| &mut last.role) {
+                    content.push_str(text);
                 }
             }
             Event::ModelAnswered {
@@ -71,8 +82,13 @@ impl HistoryBuilder<'_> {
                     pinned: compacted.pinned.clone(),
                 };
                 self.messages = compact(&self.messages, &plan, &compacted.summary);
+                // The summary follows the pinned messages.
+                if let Some(summary) = self.messages.get_mut(plan.pinned.len()) {
+                    summary.timestamp_ms = at_ms;
+                }
             }
             Event::MessagePinned => drop(pin_last_user_message(&mut self.messages)),
+            Event::AnswerInterrupted { content } => self.append(interrupted_answer(content)),
             Event::AnsweredByTool { content } => self.append(Message::assistant(content, Vec::new())),
             Event::Finished { .. } => self.close_open_calls(self.cancelled_answer),
             _ => {}

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Event, RecordedApprovalRequest, RecordedOutcome, RecordedStart, Resolution};
+use super::child_calls::{ChildCall, ChildCalls};
+use crate::event::{Event, RecordedApprovalRequest, RecordedOutcome, RecordedStart, Resolution, TraceEntry};
 use crate::model::FinishReason;
+use crate::outcome::CallRecord;
 use toolwit_core::{Arguments, EffectClass, ToolCall, ToolId, ToolName};
 
 /// A run that an earlier process did not finish. [`Conversation::resume_run`](crate::Conversation::resume_run) continues it.
@@ -20,6 +22,8 @@ pub struct InterruptedRun {
     pub(crate) iterations: u32,
     /// The number of calls of the run that have an answer, except the calls that [`Event::OpenCallsAnswered`] answered.
     pub(crate) answered_call_count: u32,
+    /// The calls of the run that ran and have an answer.
+    pub(crate) answered_calls: Vec<CallRecord>,
     /// The names of the tools that were declared to the model.
     pub(crate) declared_tools: Vec<ToolName>,
     /// The start of the last call of each tool, including calls in earlier runs of the session.
@@ -59,6 +63,8 @@ pub(crate) struct OpenCall {
     pub(crate) outcome: Option<RecordedOutcome>,
     /// A person's decision about the call, if there is one.
     pub(crate) resolution: Option<Resolution>,
+    /// The calls that began inside the call.
+    pub(crate) children: Vec<ChildCall>,
 }
 
 /// The start of a call, with its tool.
@@ -88,6 +94,9 @@ pub struct UnresolvedCall {
     /// The digest of the code that ran, if it is known.
     #[serde(rename = "code", default, skip_serializing_if = "Option::is_none")]
     pub code_digest: Option<String>,
+    /// The calls that began inside the call, in the order of their starts. Some of them may have ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildCall>,
 }
 
 impl InterruptedRun {
@@ -134,11 +143,12 @@ impl OpenCall {
             arguments,
             grant,
             code_digest,
+            children: self.children.clone(),
         })
     }
 
-    /// Returns whether a person must decide about the call: it began, may have changed something, and has neither an outcome
-    /// nor a decision.
+    /// Returns whether a person must decide about the call: it began, it or a call inside it may have changed something, and it
+    /// has neither an outcome nor a decision.
     pub(crate) fn is_unresolved(&self) -> bool {
         let Some(started) = &self.started else { return false };
         // A call without a recorded start can be a write, so it needs a decision. A call that is not a write runs again with the
@@ -147,12 +157,14 @@ impl OpenCall {
         let needs_decision = started.recorded_start.as_ref().is_none_or(|start| {
             start.effect.class == EffectClass::Write || (start.is_edited && start.effect.class != EffectClass::Read)
         });
-        needs_decision && self.outcome.is_none() && self.resolution.is_none()
+        let has_final_children = self.children.iter().any(|child| !child.may_be_repeated(&self.call.id));
+        (needs_decision || has_final_children) && self.outcome.is_none() && self.resolution.is_none()
     }
 }
 
-/// Returns the last run that began in these events. Returns `None` if no run began, or if the last run ended.
-pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
+/// Returns the last run of a conversation that began in these entries, which include those of its agents. `events` are the
+/// events of the conversation itself. Returns `None` if no run began, or if the last run ended.
+pub(crate) fn interrupted_run(entries: &[TraceEntry], events: &[Event]) -> Option<InterruptedRun> {
     let begins_run = |event: &Event| matches!(event, Event::TurnStarted { .. });
     let start = events.iter().rposition(begins_run)?;
     let run_events = &events[start..];
@@ -164,6 +176,7 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
         answer_schema: None,
         iterations: 0,
         answered_call_count: 0,
+        answered_calls: Vec::new(),
         declared_tools: crate::event::visible_tools(events),
         last_starts: events.iter().filter_map(recorded_start).collect(),
         last_response: None,
@@ -174,6 +187,10 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
     let mut outcomes = HashMap::new();
     for event in run_events {
         run.apply(event, &mut outcomes);
+    }
+    let children = ChildCalls::of(entries);
+    for open_call in &mut run.open_calls {
+        open_call.children = children.descendants(&open_call.call.id);
     }
     Some(run)
 }
@@ -219,6 +236,7 @@ impl InterruptedRun {
                     started: None,
                     outcome: None,
                     resolution: None,
+                    children: Vec::new(),
                 });
                 self.open_calls = open_calls.collect();
             }
@@ -246,7 +264,21 @@ impl InterruptedRun {
                     open_call.resolution = Some(*resolution);
                 }
             }
-            Event::ToolFinished { id, .. } => {
+            Event::ToolFinished {
+                id,
+                name,
+                tool,
+                wall_ms,
+                is_error,
+                ..
+            } => {
+                self.answered_calls.push(CallRecord {
+                    id: id.clone(),
+                    name: name.clone(),
+                    tool: tool.clone(),
+                    is_error: *is_error,
+                    wall_ms: *wall_ms,
+                });
                 self.answered_outcomes.extend(outcomes.remove(id));
                 self.close_call(id);
             }

@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use super::call_queue::{CallOutcome, CallQueue, CallState, FinishedCall, PendingCall};
 use super::call_result::{record_call, record_guidance, record_refusal};
 use super::call_start::CallStart;
+use super::child_calls::ParentCall;
 use super::earlier_calls::EarlierCalls;
 use super::ending::{EndRequests, Ending};
 use super::nested_calls::NestedCaller;
@@ -19,10 +20,10 @@ use super::refusal::{not_run, redefined_tool, removed_tool, shortened_name, tool
 use super::run_state::RunState;
 use crate::event::RecordedOutcome;
 use crate::injection::{CallGate, CallableTools};
+use crate::journal::Journal;
 use crate::limits::UnknownToolPolicy;
 use crate::model::ToolDelivery;
 use crate::outcome::RunFailure;
-use crate::process::CallId;
 use crate::toolbox::facade_path;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
@@ -239,10 +240,11 @@ pub(super) fn begin_call(
     } else {
         run.context.clone()
     };
-    let context = context.with_extension(CallId(id.clone()));
+    let parent = ParentCall::new(run, id, &tool.definition.id);
+    let context = parent.add_to(context);
     let mut context = ObservedOutput::observe(context, &run.conversation.observers, id);
     if tool.tool.calls_tools() {
-        context = context.with_tools(Arc::new(NestedCaller::new(run, id, &tool.definition.id)));
+        context = context.with_tools(Arc::new(NestedCaller::new(run, parent)));
     }
     if tool.definition.id.is_host() {
         context = context.with_extension(CallableTools::new(run.conversation.toolbox.callable().clone()));
@@ -253,7 +255,7 @@ pub(super) fn begin_call(
         arguments,
         context,
         observers: run.conversation.observers.clone(),
-        journal: run.conversation.journal.clone(),
+        journal: Journal::of(&run.context).cloned(),
         earlier_start: run.conversation.earlier_starts.remove(id),
     };
     call_start.start().boxed()

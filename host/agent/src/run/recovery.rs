@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use super::call_queue::{TOOL_FAILED, TOOL_STOPPED_RUN};
 use super::prepared_call::PreparedCall;
 use super::refusal::not_run;
-use crate::event::{RecordedOutcome, RecordedStart, Resolution};
+use crate::event::{RecordedOutcome, RecordedStart};
 use crate::journal::{InterruptedRun, JournalError, OpenCall, UnresolvedCall};
 use crate::model::FinishReason;
 use crate::replay::arguments_diff;
-use crate::state::error_text;
+use crate::state::{error_text, resolved_outcome};
 use toolwit_core::{Arguments, Error, ErrorKind, Phase, ToolContext, ToolLookup, ToolName, ToolSet, parse_arguments};
 
 /// The decisions about the open calls that began in the earlier process. Open calls that did not begin are not part of
@@ -35,20 +35,10 @@ pub(super) fn plan_recovery(open_calls: &[OpenCall], tools: &ToolSet) -> Recover
     for open_call in open_calls {
         let id = &open_call.call.id;
         let Some(started) = &open_call.started else { continue };
-        let outcome = match (&open_call.outcome, open_call.resolution) {
-            (Some(outcome), _) => Some(outcome.clone()),
-            (None, Some(Resolution::Done)) => Some(RecordedOutcome {
-                text: "the host stopped while this call ran; a person confirmed that it took effect. Its result is not known"
-                    .to_owned(),
-                ..RecordedOutcome::default()
-            }),
-            (None, Some(Resolution::NotDone)) => {
-                let reason = "the host stopped, and a person confirmed that the call had no effect";
-                Some(refused_outcome(not_run(ErrorKind::Cancelled, reason)))
-            }
-            // A person decided that the call runs again, or the call may run again without a decision.
-            (None, Some(Resolution::RunAgain) | None) => redefinition_refusal(open_call, tools),
-        };
+        let known_outcome = open_call.outcome.clone();
+        let known_outcome = known_outcome.or_else(|| open_call.resolution.and_then(resolved_outcome));
+        // Without an outcome, a person decided that the call runs again, or the call may run again without a decision.
+        let outcome = known_outcome.or_else(|| redefinition_refusal(open_call, tools));
         match outcome {
             Some(outcome) => drop(plan.outcomes.insert(id.clone(), outcome)),
             None => {
@@ -172,11 +162,25 @@ pub(super) fn prepare_open_calls(
         .collect()
 }
 
+/// Returns a text about the calls that began inside an unresolved call; empty if no call began.
+fn begun_children(call: &UnresolvedCall) -> String {
+    let children = call.children.iter().map(|child| {
+        let end = if child.is_error.is_some() { ", which ended" } else { "" };
+        format!("`{}` as call `{}`{end}", child.tool, child.id)
+    });
+    let children: Vec<_> = children.collect();
+    if children.is_empty() {
+        String::new()
+    } else {
+        format!(", in which began {}", children.join(" and "))
+    }
+}
+
 /// Returns the error for calls about which a person must decide.
 pub(super) fn unresolved_calls_error(calls: &[UnresolvedCall]) -> Error {
     let calls: Vec<_> = calls
         .iter()
-        .map(|call| format!("`{}` (call `{}`)", call.name, call.id))
+        .map(|call| format!("`{}` (call `{}`{})", call.name, call.id, begun_children(call)))
         .collect();
     let message = format!(
         "the run stopped during a call that may have taken effect: {}",

@@ -12,6 +12,7 @@ use super::stop::StopSignal;
 use super::tally::RunTally;
 use crate::event::Event;
 use crate::injection::{CallGate, ConversationView, InjectionStrategy};
+use crate::journal::interrupted_answer;
 use crate::limits::LoopLimits;
 use crate::outcome::RunUsage;
 use crate::process::{Account, Budget, new_unique_id};
@@ -159,6 +160,15 @@ impl<'c> RunState<'c> {
             self.emit(&Event::OpenCallsAnswered {
                 content: error_text(&error),
             });
+        }
+    }
+
+    /// Appends the text that the user has seen of an incomplete response to the history, if there is one.
+    pub(super) fn append_interrupted_answer(&mut self) {
+        let content = self.tally.take_streamed_text();
+        if !content.trim().is_empty() {
+            self.conversation.history.append(interrupted_answer(&content));
+            self.emit(&Event::AnswerInterrupted { content });
         }
     }
 

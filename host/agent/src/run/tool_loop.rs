@@ -147,8 +147,7 @@ impl<'c> ToolLoop<'c> {
         let tools = run.conversation.toolbox.callable();
         let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
         run.answer_schema = interrupted.answer_schema.as_deref().cloned();
-        run.tally.iterations = interrupted.iterations;
-        run.tally.calls_requested = interrupted.answered_call_count;
+        run.tally.restore(&interrupted);
         run.conversation.process.begin_run(None);
         run.conversation.toolbox.declare_again(&interrupted.declared_tools);
         let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable());
@@ -373,11 +372,12 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
-    /// Answers the open calls as cancelled, and emits the end of the run.
+    /// Answers the open calls as cancelled, appends the text of an incomplete response, and emits the end of the run.
     fn close(&mut self, stop: StopReason) {
         self.is_open = false;
         let run = &mut self.run;
         run.conversation.history.answer_open_calls(&cancelled_call());
+        run.append_interrupted_answer();
         run.conversation.process.end_run(stop);
         run.emit(&Event::Finished {
             stop,

@@ -4,6 +4,7 @@ mod call_ids;
 mod history;
 mod late_results;
 mod long_results;
+mod resolved_outcome;
 mod roles;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ pub(crate) use call_ids::CallIds;
 pub(crate) use history::{History, cancelled_call, error_text};
 pub(crate) use late_results::{BackgroundCall, LateResults};
 pub(crate) use long_results::{LongResults, READ_RESULT, TruncatedResult, read_result_tool};
+pub(crate) use resolved_outcome::resolved_outcome;
 pub(crate) use roles::Roles;
 
 /// All data of a conversation: its history, its tools and its configuration.

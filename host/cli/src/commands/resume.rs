@@ -18,7 +18,7 @@ use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
 use toolwit::agent::{
-    Journal, JournalError, JournalStore, RecordedApprovalRequest, Resolution, SessionId, UnresolvedCall,
+    ChildCall, Journal, JournalError, JournalStore, RecordedApprovalRequest, Resolution, SessionId, UnresolvedCall,
 };
 use toolwit::journal::SqliteJournalStore;
 use toolwit::limits::Span;
@@ -215,15 +215,34 @@ fn unusable_answer_error(call: &str, questions: &[RecordedApprovalRequest]) -> E
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
 }
 
-/// Prints the calls that were running when their process ended. Their effects are unknown.
+/// Prints the calls that were running when their process ended, with the calls that began inside them. Their effects are
+/// unknown.
 pub(crate) fn print_unresolved(unresolved: &[UnresolvedCall], printer: Printer) {
     let mut page = Page::new();
     for call in unresolved {
         let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
         page.styled(NAME, &call.name).text(" ").text(arguments);
         page.text("  ").styled(FAINT, format_args!("call {}", call.id)).end();
+        call.children.iter().for_each(|child| write_child(&mut page, child));
     }
     printer.message(&page);
+}
+
+/// Writes a call that began inside an unresolved call, with its parent and whether it ended.
+fn write_child(page: &mut Page, child: &ChildCall) {
+    let arguments = serde_json::to_string(&child.arguments).unwrap_or_default();
+    page.text("  ").styled(NAME, &child.tool).text(" ").text(arguments);
+    let class = child
+        .effect
+        .map(|effect| format!("{}, ", effect.class))
+        .unwrap_or_default();
+    let end = match child.is_error {
+        None => "began and did not end",
+        Some(false) => "ended",
+        Some(true) => "failed",
+    };
+    let details = format!("{class}{end}, call {} of {}", child.id, child.parent);
+    page.text("  ").styled(FAINT, details).end();
 }
 
 fn undecided_error(session: &SessionId, unresolved: &[UnresolvedCall], sessions: &SessionFlags) -> Error {

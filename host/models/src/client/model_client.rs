@@ -10,6 +10,7 @@ use super::response_body::BodyReader;
 use crate::assembly::ResponseAssembly;
 use crate::http::{AttemptFailure, Endpoint, HttpResponse, Secret};
 use toolwit_agent::model::{ChatModel, ChatRequest, ChatResponse, ModelError};
+use toolwit_core::with_alternating_roles;
 
 /// A client of one model behind an API of its provider.
 ///
@@ -148,6 +149,8 @@ impl<D: Dialect> ChatModel for ModelClient<D> {
         options.max_tokens = Some(options.max_tokens.unwrap_or_else(default_max_tokens));
         let mut request = request;
         request.options = &options;
+        let messages = with_alternating_roles(request.messages);
+        request.messages = &messages;
         let body = self
             .dialect
             .body(&self.model, request, &self.block_issuer, self.endpoint.mode());

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 
 use super::answer_stream::AnswerStream;
-use super::messages::{PromptFormat, prompt_messages, push_or_join, user_role};
+use super::messages::{PromptFormat, prompt_messages};
 use super::reply::{InvalidReply, Reply};
 use super::reply_schema::reply_schema;
 use super::text_stream::TextStream;
@@ -14,7 +14,7 @@ use toolwit_agent::model::{
     ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, FinishReason, ModelError, Price, TokenUsage,
     ToolChoice,
 };
-use toolwit_core::{Message, ToolCall};
+use toolwit_core::{Message, ToolCall, push_joined};
 
 /// A model without an API for tools, whose prompt describes the tools and whose calls are read from its text.
 ///
@@ -180,10 +180,10 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
                     repeats_left -= 1;
                     tracing::debug!(%invalid, "the response is requested once more");
                     let invalid_message = Message::assistant(response.content, Vec::new());
-                    push_or_join(&mut messages, invalid_message.role);
+                    push_joined(&mut messages, invalid_message);
                     let problem =
                         format!("Your last response was not executed: {invalid}. Write it again, in the given form.");
-                    push_or_join(&mut messages, user_role(problem));
+                    push_joined(&mut messages, Message::user(problem));
                 }
             }
         }

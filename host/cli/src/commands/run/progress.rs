@@ -190,8 +190,8 @@ impl RunProgress {
                 self.spinner.restart(&format!("waiting for {}", self.model));
             }
             Event::ToolStarted { name, .. } => self.spinner.restart(&format!("calling {name}")),
-            Event::NestedCallStarted { tool, .. } => self.spinner.set_text(&format!("calling {tool}")),
-            Event::NestedCallFinished { .. } => {
+            Event::NestedCallStarted(call) => self.spinner.set_text(&format!("calling {}", call.tool)),
+            Event::NestedCallFinished(_) => {
                 let mut page = Page::new();
                 conversation::write_nested_call(&mut page, event);
                 self.print_after_question(move |printer| printer.detail(&page));
