@@ -103,9 +103,10 @@ limits! {
         /// Maximum size of a schema that a component or an MCP server returns.
         /// Schemas are part of every request to a model.
         SCHEMA_BYTES_MAX: usize = 64 << 10, Bytes;
-        /// Maximum depth of a schema that a component or an MCP server returns, references followed.
-        SCHEMA_DEPTH_MAX: usize = 32, Count;
-        /// Maximum number of JSON values of a schema that a component or an MCP server returns, references followed.
+        /// Maximum depth at which a reference of a schema of a component or an MCP server is followed.
+        /// A deeper reference accepts all values.
+        SCHEMA_DEPTH_MAX: usize = 64, Count;
+        /// Maximum number of JSON values of a schema of a component or an MCP server that are checked, references followed.
         /// If each level of a schema refers to the next level twice, the number doubles with each level.
         SCHEMA_PARTS_MAX: usize = 8_192, Count;
         /// Maximum number of JSON values of all schemas of a component.

@@ -24,16 +24,12 @@ use crate::transport::{
     ChildTransport, ClientIdentity, ClientTokens, Diagnostics, HttpSender, LoginSettings, LoginTokens,
     OauthCredentials, ProcessCommand, TokenFailure, TokenSource,
 };
-use crate::value::{Redaction, SettingValue};
+use crate::value::{PartOrigin, Redaction, SettingValue, names_a_secret};
 use toolwit_core::limits::{MCP_PROGRESS_WALL_MAX, Span};
 use toolwit_core::{Error, ToolContext};
 
 /// The time by which the limit of an HTTP response exceeds the limit of its call, so that the call ends first.
 const RESPONSE_GRACE: Duration = Duration::from_secs(5);
-
-/// The value of a variable or header whose name contains one of these words is a secret, even if it is literal text of
-/// the configuration.
-const SECRET_WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "credential"];
 
 type Service = RunningService<RoleClient, Handler>;
 
@@ -267,25 +263,46 @@ impl Connector<'_> {
         ))
     }
 
-    /// Returns the value of a setting, and adds it to the redaction if it is secret. `name` is the name of the
-    /// variable, header or setting; it is empty for an argument.
+    /// Returns the value of a setting, and adds its secrets to the redaction. `name` is the name of the variable, header or
+    /// setting; it is empty for an argument.
+    ///
+    /// Secrets are the values of secrets and of the context, and everything in a setting or a variable whose name says so.
+    /// Other variables of the environment, such as `HOME`, are secrets only in a header or a token: a process gets paths
+    /// and options from them, which its results must be able to contain.
     fn resolve(&mut self, name: &str, setting: &SettingValue) -> Result<Zeroizing<String>, Error> {
-        let value = setting.resolve(&*self.options.values, self.context).map_err(|error| {
-            let why = if name.is_empty() {
-                error.message.clone()
-            } else {
-                format!("{} for `{name}`", error.message)
-            };
-            let message = format!("the MCP server `{}` cannot be used: {why}", self.config.name);
-            Error::new(error.kind, error.phase, message)
-        })?;
-        let name = name.to_lowercase();
-        if setting.is_sensitive() || SECRET_WORDS.iter().any(|word| name.contains(word)) {
+        let parts = setting
+            .resolved_parts(&*self.options.values, self.context)
+            .map_err(|error| {
+                let why = if name.is_empty() {
+                    error.message.clone()
+                } else {
+                    format!("{} for `{name}`", error.message)
+                };
+                let message = format!("the MCP server `{}` cannot be used: {why}", self.config.name);
+                Error::new(error.kind, error.phase, message)
+            })?;
+        let is_process = matches!(self.config.endpoint, ServerEndpoint::Process(_));
+        let is_secret = |origin: PartOrigin<'_>| match origin {
+            PartOrigin::Text => false,
+            PartOrigin::Secret => true,
+            PartOrigin::Variable(variable) => !is_process || names_a_secret(variable),
+        };
+        let value = Zeroizing::new(parts.iter().map(|part| part.text.as_str()).collect::<String>());
+        for part in parts.iter().filter(|part| is_secret(part.origin)) {
+            self.redaction.add(&part.text);
+        }
+        if names_a_secret(name) {
             self.redaction.add(&value);
             // A value such as `Bearer TOKEN` consists of a scheme and a token. The server can return the token alone.
             if let Some((_, token)) = value.split_once(' ') {
                 self.redaction.add(token);
             }
+        }
+        let password = Url::parse(&value)
+            .ok()
+            .and_then(|url| url.password().map(str::to_owned));
+        if let Some(password) = password {
+            self.redaction.add(&password);
         }
         Ok(value)
     }
