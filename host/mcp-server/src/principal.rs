@@ -136,6 +136,7 @@ impl Principal {
         };
         self.host
             .conversation_among(move |id| tool_filter(id))
+            .context(self.context.clone())
             .limits(limits)
             .approvals(Approvals::new(self.approvals.clone()).with_approver(ClientApprover))
     }

@@ -19,7 +19,7 @@ use crate::process::AgentProcess;
 use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, gateway_tool};
 use toolwit_core::{
-    Blackboard, Decorator, Guards, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
+    Blackboard, Caller, Decorator, Guards, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -75,6 +75,7 @@ impl ConversationBuilder {
             process,
             late_results: LateResults::new(context.cancel_token()),
             roles: Roles::new(groups.clone(), config.roles)?,
+            caller: Caller::of(&context),
             drops_nested_artifacts: config.has_nested_artifacts == Some(false),
             context: with_journal_and_observers(&context, config.has_nested_events, &observers, journal.as_ref())
                 .with_blackboard(blackboard.clone())

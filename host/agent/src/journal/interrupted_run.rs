@@ -147,6 +147,12 @@ impl OpenCall {
         })
     }
 
+    /// Returns whether the call began in the earlier process, and has neither an outcome nor a decision against another run.
+    pub(crate) fn runs_again(&self) -> bool {
+        let may_run = matches!(self.resolution, None | Some(Resolution::RunAgain));
+        self.started.is_some() && self.outcome.is_none() && may_run
+    }
+
     /// Returns whether a person must decide about the call: it began, it or a call inside it may have changed something, and it
     /// has neither an outcome nor a decision.
     pub(crate) fn is_unresolved(&self) -> bool {

@@ -1,6 +1,5 @@
 //! Execution of the calls of one response: they run concurrently if possible, and are answered in call order.
 
-use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,8 +24,8 @@ use crate::limits::UnknownToolPolicy;
 use crate::model::ToolDelivery;
 use crate::outcome::RunFailure;
 use crate::toolbox::facade_path;
+use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolLookup};
 use toolwit_core::{Error, ErrorKind};
-use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
 
 /// The limits on how many calls of one response may run.
 pub(super) struct CallQuota {
@@ -154,7 +153,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
                 }
                 _ => CallState::of_tool(tool, call),
             },
-            ToolLookup::Removed(_) => CallState::Refused(removed_tool(requested)),
+            ToolLookup::Removed(id) => CallState::Refused(removed_tool(requested, &id, toolbox)),
             ToolLookup::Unknown(nearest) => match facade_path(requested, toolbox.callable()) {
                 Some(path) => CallState::Refused(tool_in_facade(requested, &path)),
                 None => {
@@ -230,7 +229,7 @@ pub(super) fn begin_call(
     run.emit_and_record(&events);
     if let Some(outcome) = run.conversation.recovered_outcomes.remove(&call.history_call.id) {
         tracing::debug!(tool = %tool.name, "the outcome of a tool call comes from the journal");
-        return ready(finish_recovered(run, call, &tool, outcome)).boxed();
+        return finish_recovered(run.context.clone(), call.arguments.clone().ok(), tool, outcome).boxed();
     }
     tracing::debug!(tool = %tool.name, "a tool call starts");
     let arguments = call.arguments.clone().unwrap_or_default();
@@ -262,21 +261,21 @@ pub(super) fn begin_call(
 }
 
 /// Returns the end of a call that does not run again, from its recorded outcome. A facade reveals its tools again.
-fn finish_recovered(
-    run: &RunState<'_>,
-    call: &PreparedCall,
-    tool: &NamedTool,
+async fn finish_recovered(
+    context: ToolContext,
+    arguments: Option<Arguments>,
+    tool: NamedTool,
     outcome: RecordedOutcome,
 ) -> FinishedCall {
     let omission = outcome.omission();
-    let returned = outcome.into_call_result().map(|mut result| {
+    let mut returned = outcome.into_call_result();
+    if let Ok(result) = &mut returned {
         if let Some(omission) = omission {
             result.for_llm.push_str(&format!("\n[{omission}]"));
         }
-        if let (Some(facade), false, Ok(arguments)) = (tool.tool.facade(), result.is_error(), &call.arguments) {
-            result.revealed_tools = facade.reopen(arguments, &run.context);
+        if let (Some(facade), false, Some(arguments)) = (tool.tool.facade(), result.is_error(), &arguments) {
+            result.revealed_tools = facade.make_again(arguments, &context).await;
         }
-        result
-    });
+    }
     FinishedCall::new(CallOutcome::Returned(Box::new(returned)), Duration::ZERO)
 }

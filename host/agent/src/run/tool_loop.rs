@@ -8,7 +8,9 @@ use super::ending::{EndRequests, Ending, conclude};
 use super::inference::{ModelReply, infer, infer_until_complete};
 use super::late_delivery::record_late_results;
 use super::prepared_call::PreparedCall;
-use super::recovery::{changed_tools, halt_reason, plan_recovery, prepare_open_calls, unresolved_calls_error};
+use super::recovery::{
+    changed_tools, halt_reason, plan_recovery, prepare_open_calls, recover_tools, unresolved_calls_error,
+};
 use super::run_state::RunState;
 use super::spans;
 use super::turn_start::inject_for_turn;
@@ -19,7 +21,7 @@ use crate::millis::millis;
 use crate::model::ToolChoice;
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::state::{ConversationState, cancelled_call};
-use toolwit_core::{Error, LOOP_ID, Message, ToolContext, ToolName};
+use toolwit_core::{Caller, Error, LOOP_ID, Message, ToolContext, ToolName};
 
 /// A run of the tool loop. If its future is dropped after its first event, the run ends as cancelled, with a valid history.
 pub(crate) struct ToolLoop<'c> {
@@ -68,7 +70,7 @@ impl<'c> ToolLoop<'c> {
     /// tools of a role cannot be resolved. The message then does not enter the history, and no event is emitted. The
     /// same applies if the future is dropped before its turn begins; an interrupted run can then still be resumed.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
-        if prompt.is_some()
+        if self.run.changes_tools(prompt)
             && let Err(failure) = self.prepare().await
         {
             self.run.conversation.process.end_run(failure.stop());
@@ -134,15 +136,13 @@ impl<'c> ToolLoop<'c> {
     /// Prepares the run to continue: restores its tools and counters, decides which open calls run again, and emits
     /// [`Event::RunResumed`]. Returns the interrupted run. After an error, the run can be resumed later.
     async fn prepare_resume(&mut self, interrupted: InterruptedRun) -> Result<InterruptedRun, RunFailure> {
-        let failure = self.refusal().or_else(|| {
-            let unresolved = interrupted.unresolved();
-            (!unresolved.is_empty()).then(|| RunFailure::Tool(unresolved_calls_error(&unresolved)))
-        });
-        if let Some(failure) = failure {
-            return Err(failure);
+        let unresolved = interrupted.unresolved();
+        if !unresolved.is_empty() {
+            return Err(RunFailure::Tool(unresolved_calls_error(&unresolved)));
         }
         self.prepare().await?;
         let run = &mut self.run;
+        let denied = recover_tools(run, &interrupted).await?;
         run.context = run.context.clone().with(LOOP_ID, interrupted.loop_id.clone());
         let tools = run.conversation.toolbox.callable();
         let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
@@ -150,7 +150,7 @@ impl<'c> ToolLoop<'c> {
         run.tally.restore(&interrupted);
         run.conversation.process.begin_run(None);
         run.conversation.toolbox.declare_again(&interrupted.declared_tools);
-        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable());
+        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable(), denied);
         run.conversation.recovered_outcomes = plan.outcomes;
         run.conversation.earlier_starts = plan.earlier_starts;
         let declared = run.conversation.toolbox.declared_and_described_names();
@@ -214,7 +214,7 @@ impl<'c> ToolLoop<'c> {
             failure = run.stop.wait() => return Err(failure),
             resolved = roles.resolve(&self.roles, &run.context) => resolved.map_err(RunFailure::Tool)?,
         };
-        roles.apply(resolved, &mut run.conversation.toolbox);
+        roles.apply(resolved, &Caller::of(&run.context), &mut run.conversation.toolbox);
         Ok(())
     }
 
@@ -246,7 +246,7 @@ impl<'c> ToolLoop<'c> {
             answer_schema: self.run.answer_schema.clone().map(Box::new),
         };
         self.run.emit(&event);
-        if prompt.is_some() {
+        if self.run.changes_tools(prompt) {
             inject_for_turn(&mut self.run).await;
         }
         let limit_events = self.run.conversation.toolbox.limit_declared();

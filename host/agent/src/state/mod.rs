@@ -17,7 +17,7 @@ use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions};
 use crate::process::AgentProcess;
 use crate::toolbox::Toolbox;
-use toolwit_core::{Approvals, Blackboard, Tool, ToolContext};
+use toolwit_core::{Approvals, Blackboard, Caller, Tool, ToolContext};
 
 pub(crate) use call_ids::CallIds;
 pub(crate) use history::{History, cancelled_call, error_text};
@@ -34,6 +34,8 @@ pub(crate) struct ConversationState {
     /// All strategies of the conversation.
     pub(crate) strategy: StrategyChain,
     pub(crate) context: ToolContext,
+    /// The caller for whom the tools of the conversation were made.
+    pub(crate) caller: Caller,
     pub(crate) blackboard: Arc<dyn Blackboard>,
     pub(crate) process: Arc<AgentProcess>,
     pub(crate) late_results: LateResults,

@@ -18,7 +18,8 @@ use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
 use toolwit::agent::{
-    ChildCall, Journal, JournalError, JournalStore, RecordedApprovalRequest, Resolution, SessionId, UnresolvedCall,
+    ChildCall, Journal, JournalError, JournalStore, PendingApproval, RecordedApprovalRequest, Resolution, SessionId,
+    UnresolvedCall,
 };
 use toolwit::journal::SqliteJournalStore;
 use toolwit::limits::Span;
@@ -42,6 +43,9 @@ Examples:
 /// A call that was running and that may have changed something is listed: find out whether it did, and decide with
 /// `--resolve`. `run-again` also approves it, unless the plugin or its grant has changed. A call that waits for an
 /// approval is shown: answer at the terminal, with `--allow` or `--deny`, or in advance with `toolwit approve`.
+///
+/// The MCP servers whose tools the run had are started again. If the tool of such a call is gone, the run stays as it is
+/// and can be resumed later; or deny the call, or decide with `--resolve` that it did not take effect.
 ///
 /// The model, the plugins and the other options are those of the run, unless an option of this command replaces them.
 /// Pass `--wasi-p3` again, and also an `--approve` mode that requires fewer approvals than the policy: these two are not
@@ -134,6 +138,11 @@ impl Resume {
             .for_each(|call| answers.allow_rerun(call));
         let questions = unanswered_questions(run.pending_approvals(), &store, &self.session).await?;
         let unanswered = apply_answers(&questions, &answers, &self.allow, &self.deny)?;
+        for question in &questions {
+            if let Some(denial) = answers.denial_of(&question.id) {
+                store_denial(question, denial, &store, &self.session).await?;
+            }
+        }
         if requires_prior_answers && !unanswered.is_empty() {
             return Err(report_waiting_calls(&self.session, &unanswered, &sessions, printer).into());
         }
@@ -175,6 +184,21 @@ pub(crate) async fn unanswered_questions(
     let unanswered = || pending.iter().filter(|pending| pending.answer.is_none());
     let is_open = |question: &&RecordedApprovalRequest| unanswered().any(|open| open.question.id == question.id);
     Ok(questions.iter().filter(is_open).cloned().collect())
+}
+
+/// Stores a denial, like `toolwit deny`. The model then reads its reason even if the tool of the call is gone.
+pub(crate) async fn store_denial(
+    question: &RecordedApprovalRequest,
+    denial: Approval,
+    store: &SqliteJournalStore,
+    session: &SessionId,
+) -> Result<(), Error> {
+    let pending = store.pending_approvals(session).await?;
+    let is_unanswered = |pending: &&PendingApproval| pending.question.id == question.id && pending.answer.is_none();
+    if let Some(pending) = pending.iter().find(is_unanswered) {
+        store.answer_approval(session, pending.number, denial.into()).await?;
+    }
+    Ok(())
 }
 
 /// Adds the answers of the command line to `answers`. Returns the questions that the command line does not answer.

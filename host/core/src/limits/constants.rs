@@ -213,10 +213,6 @@ limits! {
         /// Maximum depth of facades inside facades.
         /// Real catalogues have fewer levels. The limit stops facades that create facades recursively.
         FACADE_DEPTH_MAX: usize = 8, Count;
-        /// Maximum depth of entities that methods of entities return.
-        /// An entity that an initial tool returns has depth 1. A line item of an order of a customer has depth 3. A depth of 8
-        /// almost always means that objects return each other in a cycle.
-        ENTITY_DEPTH_MAX: u32 = 8, Count;
         /// Maximum length of the id of an entity.
         /// The id appears in results and in tool names.
         ENTITY_ID_BYTES_MAX: usize = 256, Bytes;

@@ -59,8 +59,6 @@ pub(crate) trait ResourceGatherer: Send + Sync {
 #[derive(Clone, Copy)]
 pub(crate) struct ResultHandles<'a> {
     pub(crate) handles: &'a [FoundHandle],
-    /// The depth of the new entities; see [`LiveEntity::depth`](super::entity_table::LiveEntity::depth).
-    pub(crate) depth: u32,
 }
 
 /// The entities of a result.
@@ -146,6 +144,7 @@ impl<'a> SessionCall<'a> {
     /// Decodes the arguments with the entities of the locked session. Keeps the lock until the call has ended.
     fn decode_with_lock(&mut self, mut state: MutexGuard<'a, SessionState>) -> Result<(), Error> {
         state.remove_abandoned_entities();
+        self.session.drop_if_replaced(&mut state);
         self.decode(&state.entities)?;
         self.state = Some(state);
         Ok(())
@@ -250,7 +249,6 @@ impl GuestWork for SessionCall<'_> {
             ));
         };
         let entities = &mut state.entities;
-        let target = self.target_key.take().and_then(|key| entities.get(&key));
         if !self.owned_entities.is_empty() {
             let reason = format!("it was given to `{}`", snake_case(&function.name)).into();
             self.owned_entities.iter().for_each(|key| entities.remove(key, &reason));
@@ -262,10 +260,7 @@ impl GuestWork for SessionCall<'_> {
         if handles.is_empty() {
             return tool_result(function, value, &mut std::iter::empty(), call.clock.limits);
         }
-        let result_handles = ResultHandles {
-            handles: &handles,
-            depth: target.map_or(0, |target| target.depth) + 1,
-        };
+        let result_handles = ResultHandles { handles: &handles };
         let gatherer = self.session.gatherer;
         let result_entities = gatherer
             .gather(self.session, call, instance, entities, result_handles)
