@@ -52,7 +52,7 @@ pub use artifact::{
 };
 pub use context::{
     BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
-    CHAT_ID, DeferredWork, DeferredWorkHandle, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin,
+    CHAT_ID, Caller, DeferredWork, DeferredWorkHandle, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin,
     OutputSink, ToolCaller, ToolContext,
 };
 pub use decorator::{DecoratedTool, Decorator, EntityResults, LoopMemory, OneShot, Timeout, ToolExt};

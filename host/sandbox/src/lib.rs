@@ -31,7 +31,7 @@ mod plugin;
 mod values;
 
 pub use call::plugin::Plugin;
-pub use call::runtime::{Runtime, RuntimeOptions};
+pub use call::runtime::{Runtime, RuntimeOptions, guest_files_max, process_files_max};
 pub use call::scope::Scope;
 pub use contract::act::act_manifest;
 pub use entity::plugin_entity::ChainedResource;

@@ -12,6 +12,7 @@ mod crowds;
 mod customers;
 mod entities;
 mod exposure;
+mod fairness;
 mod golden;
 mod instantiation;
 mod museum;

@@ -2,6 +2,7 @@
 
 mod background_tasks;
 mod blackboard;
+mod caller;
 mod deferred_work;
 mod late_reviews;
 mod meta_filter;
@@ -13,6 +14,7 @@ mod tool_context;
 
 pub use background_tasks::{BackgroundTask, BackgroundTasks, LateResult};
 pub use blackboard::{Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, MemoryBlackboard};
+pub use caller::Caller;
 pub use deferred_work::{DeferredWork, DeferredWorkHandle};
 pub(crate) use late_reviews::{LateReview, LateReviews};
 pub use meta_filter::MetaFilter;

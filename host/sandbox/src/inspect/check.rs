@@ -68,13 +68,22 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     Err(match refusal {
         // The component is valid for a host that supports more proposals, so the file is not damaged.
         Refusal::Invalid { message, .. }
-            if validate(bytes, Profile::Concurrent, concurrent_features | UNSUPPORTED_FEATURES).is_ok() =>
+            if is_valid_with(bytes, concurrent_features | UNSUPPORTED_FEATURES) =>
         {
             Refusal::UnsupportedFeature(message).into()
         }
         Refusal::Invalid { message, .. } if has_async_names(bytes) => Refusal::Draft { message }.into(),
         refusal => refusal.into(),
     })
+}
+
+/// Returns whether bytes are a valid component of a host that supports these proposals, even if this host would refuse the component
+/// for another reason, such as the work to compile it.
+fn is_valid_with(bytes: &[u8], features: WasmFeatures) -> bool {
+    !matches!(
+        validate(bytes, Profile::Concurrent, features),
+        Err(Refusal::Invalid { .. } | Refusal::Draft { .. })
+    )
 }
 
 /// Returns whether bytes contain a name like `[async]f` or `[async-lift]f`, which toolchains give to async functions.
@@ -229,9 +238,16 @@ fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody
 /// The WebAssembly proposals that no engine of the host supports, but that components of some toolchains use.
 const UNSUPPORTED_FEATURES: WasmFeatures = WasmFeatures::THREADS
     .union(WasmFeatures::GC)
-    .union(WasmFeatures::GC_TYPES)
-    .union(WasmFeatures::EXCEPTIONS)
     .union(WasmFeatures::LEGACY_EXCEPTIONS)
+    .union(WasmFeatures::SHARED_EVERYTHING_THREADS)
+    .union(WasmFeatures::STACK_SWITCHING)
+    .union(WasmFeatures::CUSTOM_PAGE_SIZES)
+    .union(WasmFeatures::WIDE_ARITHMETIC)
+    .union(WasmFeatures::COMPACT_IMPORTS)
+    .union(WasmFeatures::CM64)
+    .union(WasmFeatures::CM_GC)
+    .union(WasmFeatures::CM_VALUES)
+    .union(WasmFeatures::CM_IMPLEMENTS)
     .union(WasmFeatures::CM_ASYNC_STACKFUL)
     .union(WasmFeatures::CM_MORE_ASYNC_BUILTINS)
     .union(WasmFeatures::CM_THREADING)
@@ -241,7 +257,7 @@ const UNSUPPORTED_FEATURES: WasmFeatures = WasmFeatures::THREADS
 
 /// Returns the WebAssembly proposals that the engine of a profile supports, as configured and compiled into this crate.
 fn features(profile: Profile) -> WasmFeatures {
-    let disabled = WasmFeatures::THREADS | WasmFeatures::GC | WasmFeatures::GC_TYPES | WasmFeatures::EXCEPTIONS;
+    let disabled = WasmFeatures::THREADS | WasmFeatures::GC;
     let mut features = (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL) - disabled;
     features.set(WasmFeatures::CM_ASYNC, matches!(profile, Profile::Concurrent));
     features

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use wasmparser::{BlockType, CompositeInnerType, FuncType, FunctionBody, Operator, WasmModuleResources};
+use wasmparser::{BlockType, Catch, CompositeInnerType, FuncType, FunctionBody, Operator, WasmModuleResources};
 
 use super::refusal::Refusal;
 use toolwit_core::limits::{COMPONENT_WORK_MAX, FUNCTION_WORK_MAX};
@@ -70,6 +70,8 @@ struct ControlFrame {
     result_count: u64,
     /// The indexes of the locals that the code of the frame sets. Their values may differ between the paths.
     assigned_locals: HashSet<u32>,
+    /// The frames, by index, to whose labels an exception inside of this frame jumps.
+    handlers: Vec<usize>,
 }
 
 /// The work to compile the part of a function that has been read.
@@ -120,6 +122,22 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         match operator {
             Operator::Block { blockty } | Operator::If { blockty } => self.open_frame(false, *blockty),
             Operator::Loop { blockty } => self.open_frame(true, *blockty),
+            Operator::TryTable { try_table } => {
+                let base = self.frames.len();
+                let labels = try_table.catches.iter().map(|catch| match catch {
+                    Catch::One { label, .. } | Catch::OneRef { label, .. } | Catch::All { label } | Catch::AllRef { label } => {
+                        *label
+                    }
+                });
+                let handlers: Vec<_> = labels
+                    .filter_map(|label| base.checked_sub(usize::try_from(label).ok()?.checked_add(1)?))
+                    .collect();
+                self.open_frame(false, try_table.ty);
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.handlers = handlers;
+                }
+            }
+            Operator::Throw { .. } | Operator::ThrowRef => self.add_throw(),
             Operator::Else => self.add_jump(0),
             Operator::End => self.close_frame(),
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
@@ -213,6 +231,21 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
     fn add_call(&mut self, type_index: u32) {
         let (parameter_count, result_count) = self.arity(type_index);
         self.work += WORK_PER_VALUE * (parameter_count + result_count);
+        self.add_throw();
+    }
+
+    /// Adds the jumps of an exception to each handler around it.
+    fn add_throw(&mut self) {
+        for index in 0..self.frames.len() {
+            for handler in std::mem::take(&mut self.frames[index].handlers) {
+                if let Some(target) = self.frames.get_mut(handler) {
+                    target.jump_count += 1;
+                    self.path_count += 1;
+                    self.work += 1 + WORK_PER_VALUE * target.result_count;
+                }
+                self.frames[index].handlers.push(handler);
+            }
+        }
     }
 
     /// Returns the numbers of parameters and results of a function type.
