@@ -17,7 +17,7 @@ use crate::values::types::{FunctionKind, Shape};
 
 /// The version of the cached text. The version changes with the format of the text, and with the data that an inspection reads from
 /// a component. The host ignores text of another version.
-pub const INSPECTION_CACHE_VERSION: u32 = 9;
+pub const INSPECTION_CACHE_VERSION: u32 = 10;
 
 /// The text of an inspection from [`Inspection::to_cache_text`], with the metadata that the host uses before it parses the text.
 #[derive(Clone, Debug)]
