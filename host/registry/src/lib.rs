@@ -56,7 +56,7 @@ pub use install::{
 };
 pub use live::{LiveRegistry, RefreshOutcome};
 pub use manifest::{
-    EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RankingHints, RebindSetting,
+    EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RankingHints, RebindSetting, StateSetting,
     Tier, ToolSettings,
 };
 pub use package::{Package, PackageStatus};

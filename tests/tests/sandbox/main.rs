@@ -18,5 +18,6 @@ mod instantiation;
 mod museum;
 mod mutants;
 mod results;
+mod state;
 mod stopping;
 mod workshop;

@@ -20,6 +20,7 @@ pub(crate) mod interceptor_export;
 pub(crate) mod interfaces;
 pub(crate) mod lazy;
 pub(crate) mod lint;
+mod lost_state;
 pub(crate) mod package_docs;
 pub(crate) mod profile;
 pub(crate) mod reflect;
