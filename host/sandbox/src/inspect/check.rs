@@ -5,7 +5,7 @@ use wasmparser::{
     ValidatorResources, WasmFeatures,
 };
 
-use super::compile_cost::CompileCost;
+use super::compile_cost::{CompileCost, CompileWork};
 use super::footprint::Footprint;
 use super::instantiation_recorder::InstantiationRecorder;
 use super::refusal::Refusal;
@@ -29,6 +29,8 @@ pub(crate) struct CheckedComponent<'a> {
     pub(crate) profile: Profile,
     /// The core instances, memories and tables that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
+    /// The estimated work to compile the component.
+    pub(crate) compile_work: CompileWork,
     /// The types of all items at the top level.
     pub(crate) types: wasmparser::types::Types,
     /// The names of the imports, in order.
@@ -205,7 +207,7 @@ fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<Ch
             _ => {}
         }
     }
-    validate_bodies(bodies)?;
+    let compile_work = validate_bodies(bodies)?;
     let truncated = || Refusal::Invalid {
         message: "it ends too early".to_owned(),
         offset: bytes.len(),
@@ -213,6 +215,7 @@ fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<Ch
     Ok(CheckedComponent {
         profile,
         footprint: recorder.footprint(),
+        compile_work,
         types: types.ok_or_else(truncated)?,
         imports,
         exports,
@@ -221,8 +224,10 @@ fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<Ch
     })
 }
 
-/// Validates the bodies of functions. Refuses a component whose functions take too much work to compile.
-fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody<'_>)>) -> Result<(), Refusal> {
+/// Validates the bodies of functions. Returns the work to compile them, and refuses a component that takes too much.
+fn validate_bodies(
+    bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody<'_>)>,
+) -> Result<CompileWork, Refusal> {
     let mut allocations = FuncValidatorAllocations::default();
     let mut cost = CompileCost::default();
     for (function, body) in bodies {
@@ -232,7 +237,7 @@ fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody
         allocations = validator.into_allocations();
         cost.add(index, type_index, &body, &resources)?;
     }
-    Ok(())
+    Ok(cost.work())
 }
 
 /// The WebAssembly proposals that no engine of the host supports, but that components of some toolchains use.
