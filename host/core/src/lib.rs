@@ -53,7 +53,7 @@ pub use artifact::{
 pub use context::{
     BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
     CHAT_ID, Caller, DeferredWork, DeferredWorkHandle, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput,
-    Origin, OutputSink, OwnCalls, ToolCaller, ToolContext,
+    Origin, OutputSink, OwnCalls, PrincipalName, ToolCaller, ToolContext,
 };
 pub use decorator::{DecoratedTool, Decorator, EntityResults, LoopMemory, OneShot, Timeout, ToolExt};
 pub use definition::{

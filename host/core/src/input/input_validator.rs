@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, Retrieve, ValidationError, ValidationOptions, Validator};
 use serde_json::{Value, json};
 
@@ -17,6 +18,9 @@ const VIOLATION_TEXT_BYTES_MAX: usize = 500;
 
 /// Maximum number of reported violations of one call. Further violations rarely add information.
 const VIOLATIONS_MAX: usize = 3;
+
+/// Maximum number of alternatives of a schema that one reported violation names.
+const ALTERNATIVES_MAX: usize = 8;
 
 /// Maximum memory of the violations that a validator collects, in bytes. The validator may collect all violations, although
 /// only [`VIOLATIONS_MAX`] are reported.
@@ -259,12 +263,31 @@ fn describe(error: &ValidationError<'_>) -> String {
     let mut text = LimitedText(String::new());
     let path = error.instance_path().as_str();
     // Writing fails if the text is cut; the error is ignored.
-    let _: fmt::Result = if path.is_empty() {
-        write!(text, "{error}")
-    } else {
-        write!(text, "{path}: {error}")
-    };
+    let _: fmt::Result = (|| {
+        if !path.is_empty() {
+            write!(text, "{path}: ")?;
+        }
+        match error.kind() {
+            ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+                describe_alternatives(&mut text, context)
+            }
+            _ => write!(text, "{error}"),
+        }
+    })();
     text.0
+}
+
+/// Describes why no alternative of a schema matches: with the first violation of each.
+fn describe_alternatives(text: &mut LimitedText, alternatives: &[Vec<ValidationError<'static>>]) -> fmt::Result {
+    write!(text, "none of the {} alternatives matches", alternatives.len())?;
+    let first_violations = alternatives.iter().enumerate();
+    for (index, violations) in first_violations.take(ALTERNATIVES_MAX) {
+        if let Some(violation) = violations.first() {
+            let separator = if index == 0 { ": " } else { ", or " };
+            write!(text, "{separator}{violation}")?;
+        }
+    }
+    Ok(())
 }
 
 /// A text of at most [`VIOLATION_TEXT_BYTES_MAX`] bytes. Writing fails when the text is full.

@@ -49,6 +49,11 @@ pub(crate) struct Session {
 pub(super) struct SessionState {
     pub(super) instance: Option<Instance>,
     pub(super) entities: EntityTable,
+    /// Whether a call has left an instance in the session that was not dropped since. If there is no instance although the value is
+    /// `true`, a call that used it was abandoned.
+    has_instance: bool,
+    /// The reason why the last instance was dropped, if no call has reported it yet.
+    drop_reason: Option<String>,
     /// The rights of the plugin in the last call.
     last_rights: Option<Arc<OpenedRights>>,
     /// The environment variables in the last call. A guest reads its environment once, so a change needs a new instance.
@@ -195,9 +200,24 @@ impl SessionState {
         is_dropped_for_rights || is_dropped_for_variables
     }
 
+    /// Keeps the instance after a call.
+    pub(super) fn keep_instance(&mut self, instance: Instance) {
+        self.instance = Some(instance);
+        self.has_instance = true;
+    }
+
+    /// Returns why the state of a plugin without entities is gone, once after each loss. A plugin with entities reports the loss for
+    /// each of them instead.
+    pub(super) fn take_drop_reason(&mut self) -> Option<String> {
+        self.drop_reason.take()
+    }
+
     /// Drops the instance and removes its entities. Stores the reason for each entity.
     pub(super) fn drop_instance(&mut self, reason: &str) {
         self.instance = None;
+        if std::mem::take(&mut self.has_instance) {
+            self.drop_reason = Some(reason.to_owned());
+        }
         self.entities.clear(&reason.into());
     }
 
@@ -227,9 +247,9 @@ impl SessionState {
         true
     }
 
-    /// Removes the entities if the instance no longer exists. This happens if the future of a call was dropped while the call ran.
+    /// Removes the entities, and records the loss of the state, if the instance no longer exists. This happens if the future of a call was dropped while the call ran.
     pub(super) fn remove_abandoned_entities(&mut self) {
-        if self.instance.is_none() && !self.entities.is_empty() {
+        if self.instance.is_none() && (self.has_instance || !self.entities.is_empty()) {
             self.drop_instance("an earlier call was abandoned while it ran");
         }
     }

@@ -145,6 +145,11 @@ impl<'a> SessionCall<'a> {
     fn decode_with_lock(&mut self, mut state: MutexGuard<'a, SessionState>) -> Result<(), Error> {
         state.remove_abandoned_entities();
         self.session.drop_if_replaced(&mut state);
+        if self.shape().keeps_state
+            && let Some(reason) = state.take_drop_reason()
+        {
+            return Err(state_gone(&reason));
+        }
         self.decode(&state.entities)?;
         self.state = Some(state);
         Ok(())
@@ -281,7 +286,7 @@ impl GuestWork for SessionCall<'_> {
         }
         match (self.state.as_mut(), self.alive_guard.take()) {
             (Some(state), Some(alive_guard)) => {
-                state.instance = Some(instance);
+                state.keep_instance(instance);
                 alive_guard.keep();
                 None
             }
@@ -329,6 +334,13 @@ fn entity_gone(shape: &Shape, key: &EntityKey, entities: &EntityTable) -> Error 
         None => format!("the {name} `{id}` is gone"),
     };
     Error::new(ErrorKind::EntityGone, Phase::Execute, message).with_suggestion(shape.entity_hint(*index))
+}
+
+/// Creates the error for the first call after the state of a plugin was lost.
+fn state_gone(reason: &str) -> Error {
+    let message = format!("what earlier calls kept in the plugin is gone: {reason}");
+    Error::new(ErrorKind::EntityGone, Phase::Execute, message)
+        .with_suggestion("call again to begin with fresh state; what is still needed must be entered again")
 }
 
 fn invalid_argument(message: String) -> Error {

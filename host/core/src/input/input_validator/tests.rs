@@ -45,6 +45,20 @@ fn the_first_violations_are_reported_with_their_paths() {
 }
 
 #[test]
+fn a_violation_of_alternatives_says_what_each_of_them_needs() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"by": {"oneOf": [{"required": ["id"]}, {"required": ["name"]}]}},
+    });
+    check(schema.clone(), &json!({"by": {"name": "ann"}})).unwrap();
+    let text = message(schema, &json!({"by": {"mail": "x".repeat(10_000)}}));
+    assert_eq!(
+        text,
+        "/by: none of the 2 alternatives matches: \"id\" is a required property, or \"name\" is a required property"
+    );
+}
+
+#[test]
 fn the_passes_of_a_check_share_one_budget_of_steps() {
     let schema = json!({"type": "object", "properties": {"a": {"items": {"type": "string"}}}});
     let validator = InputValidator::of(&definition(schema)).unwrap();
