@@ -51,6 +51,8 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
                 ..
             } => user_role(result_text(name, content, *is_error)),
         };
+        let mut converted = Message::new(converted);
+        converted.pictures.clone_from(&message.pictures);
         push_or_join(&mut messages, converted);
     }
     if request.tools.is_empty() {
@@ -64,24 +66,25 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
     messages
 }
 
-/// Appends a message. If the last message has the same role, the text is appended to that message instead.
-pub(super) fn push_or_join(messages: &mut Vec<Message>, role: Role) {
+/// Appends a message. If the last message has the same role, the text and the pictures are appended to that message instead.
+pub(super) fn push_or_join(messages: &mut Vec<Message>, message: Message) {
     if let Some(last) = messages.last_mut() {
-        match (&mut last.role, &role) {
+        match (&mut last.role, &message.role) {
             (Role::System { content: text }, Role::System { content })
             | (Role::User { content: text }, Role::User { content })
             | (Role::Assistant { content: text, .. }, Role::Assistant { content, .. }) => {
                 text.push_str("\n\n");
                 text.push_str(content);
+                last.pictures.extend(message.pictures);
             }
-            _ => messages.push(Message::new(role)),
+            _ => messages.push(message),
         }
         return;
     }
-    messages.push(Message::new(role));
+    messages.push(message);
 }
 
-pub(super) fn user_role(content: String) -> Role {
+fn user_role(content: String) -> Role {
     Role::User { content }
 }
 
