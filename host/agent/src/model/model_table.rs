@@ -116,10 +116,20 @@ impl ModelTable {
         Ok(Self(entries))
     }
 
-    /// Adds the models of another table. For a model in both tables, the other table takes precedence.
+    /// Adds the models of another table. For a model in both tables, the values of the other table take precedence.
     #[must_use]
     pub fn extended_with(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
+        for (name, entry) in other.0 {
+            let merged = match self.0.get(&name) {
+                Some(earlier) => ModelEntry {
+                    price: entry.price.or(earlier.price),
+                    context_tokens: entry.context_tokens.or(earlier.context_tokens),
+                    accepts_pictures: entry.accepts_pictures.or(earlier.accepts_pictures),
+                },
+                None => entry,
+            };
+            self.0.insert(name, merged);
+        }
         self
     }
 
@@ -182,7 +192,16 @@ mod tests {
         assert_eq!(well_known.price("gpt-5-turbo"), None);
         let user_table = ModelTable::parse("[gpt-5]\ninput = 9.0\noutput = 9.0\ncached = 1.0\n").unwrap();
         let expected = Price::per_million(9.0, 9.0).with_cached(1.0);
-        assert_eq!(well_known.extended_with(user_table).price("gpt-5"), Some(expected));
+        let extended = well_known.clone().extended_with(user_table);
+        assert_eq!(extended.price("gpt-5"), Some(expected));
+        let without_pictures = ModelTable::parse("[gpt-5]\npictures = false\n").unwrap();
+        let extended = extended.extended_with(without_pictures);
+        assert_eq!(
+            (extended.price("gpt-5"), extended.accepts_pictures("gpt-5-2025-08-07")),
+            (Some(expected), Some(false)),
+            "the other values of the model stay"
+        );
+        assert_eq!(extended.context_tokens("gpt-5"), well_known.context_tokens("gpt-5"));
     }
 
     #[test]

@@ -166,7 +166,8 @@ impl CallAssembly {
             .map(|(call, id)| ToolCall {
                 id,
                 name: call.name,
-                arguments: if is_complete && call.arguments.trim().is_empty() {
+                // Some models write `null` for a tool without parameters.
+                arguments: if is_complete && matches!(call.arguments.trim(), "" | "null") {
                     "{}".to_owned()
                 } else {
                     // The arguments are JSON within JSON, so that the decoder of the body has not seen their escapes.

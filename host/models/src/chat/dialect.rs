@@ -3,15 +3,18 @@
 use serde_json::{Value, json};
 
 use super::answer_format::AnswerFormat;
-use super::history::OpenAiHistory;
+use super::history::{OpenAiHistory, ResultPictures};
 use super::max_tokens::MaxTokensField;
 use super::reader::ChunkReader;
 use super::request::WireRequest;
-use crate::client::{ApiProfile, CallIdForm, ClientBuilder, Dialect};
+use crate::client::{ApiProfile, CallIdForm, ClientBuilder, Dialect, is_openai_reasoning_model};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::without_added_nulls;
 use toolwit_agent::model::{ChatRequest, DeclaredTool};
 use toolwit_core::ToolCall;
+
+/// Parts of the names of models that only their providers run.
+const HOSTED_MODELS: [&str; 5] = ["gpt-4", "chatgpt", "claude", "gemini", "grok"];
 
 /// The chat-completions API.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +87,20 @@ impl ChatProvider {
         }
     }
 
+    /// Returns the place of the pictures of results. OpenAI accepts only text in results. Mistral, and the templates of many
+    /// local models, do not accept a message of the user after a result. A server on this machine with the model of a provider
+    /// is a gateway to that provider.
+    fn result_pictures(self, model: &str) -> ResultPictures {
+        let is_local_model = self == Self::Local
+            && !is_openai_reasoning_model(model)
+            && !HOSTED_MODELS.iter().any(|part| model.contains(part));
+        if self == Self::Mistral || is_local_model {
+            ResultPictures::InResult
+        } else {
+            ResultPictures::AfterResults
+        }
+    }
+
     /// Returns the way in which the provider constrains an answer to a schema. An unknown provider might refuse the request
     /// because of the field, so that the schema is only in the prompt.
     fn answer_format(self) -> AnswerFormat {
@@ -130,7 +147,13 @@ impl Dialect for ChatCompletions {
 
     fn body(&self, model: &str, request: ChatRequest<'_>, block_issuer: &str, mode: ResponseMode) -> Value {
         let max_tokens_field = self.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens);
-        let messages = OpenAiHistory::for_provider(request.messages, block_issuer, self.provider.call_id_form());
+        let provider = self.provider;
+        let messages = OpenAiHistory::for_provider(
+            request.messages,
+            block_issuer,
+            provider.call_id_form(),
+            provider.result_pictures(model),
+        );
         let messages = if self.provider == ChatProvider::Gemini && model.contains("gemini-3") {
             messages.with_signature_placeholders()
         } else {

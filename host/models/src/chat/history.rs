@@ -35,29 +35,46 @@ const SIGNATURE_PLACEHOLDER: &str = "skip_thought_signature_validator";
 #[serde(transparent)]
 pub struct OpenAiHistory(Vec<WireMessage>);
 
+/// The place of the pictures of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ResultPictures {
+    /// In the content of the result.
+    InResult,
+    /// In a message of the user after the results of a response.
+    AfterResults,
+}
+
 impl From<&[Message]> for OpenAiHistory {
     fn from(messages: &[Message]) -> Self {
         // No provider block has an empty issuer. The history therefore contains no reasoning.
-        Self::for_provider(messages, "", CallIdForm::Any)
+        Self::for_provider(messages, "", CallIdForm::Any, ResultPictures::AfterResults)
     }
 }
 
 impl OpenAiHistory {
     /// Converts messages for a provider, with the reasoning from those provider blocks that `block_issuer` issued.
-    pub(super) fn for_provider(messages: &[Message], block_issuer: &str, id_form: CallIdForm) -> Self {
+    pub(super) fn for_provider(
+        messages: &[Message],
+        block_issuer: &str,
+        id_form: CallIdForm,
+        result_pictures: ResultPictures,
+    ) -> Self {
         let mut wire_messages = Vec::with_capacity(messages.len());
-        let mut result_pictures = WireContent::default();
+        let mut later_pictures = WireContent::default();
         for message in messages {
             let mut wire_message = WireMessage::new(message, block_issuer, id_form);
             match (&message.role, &mut wire_message) {
-                (Role::Tool { name, .. }, _) => result_pictures.extend(labelled_pictures(name, &message.pictures)),
+                (_, WireMessage::Tool { content, .. }) if result_pictures == ResultPictures::InResult => {
+                    content.extend(WireContent::default().with_pictures(&message.pictures));
+                }
+                (Role::Tool { name, .. }, _) => later_pictures.extend(labelled_pictures(name, &message.pictures)),
                 // The user must not have two messages in a row.
-                (_, WireMessage::User { content }) => content.prepend(std::mem::take(&mut result_pictures)),
-                _ => push_pictures(&mut wire_messages, std::mem::take(&mut result_pictures)),
+                (_, WireMessage::User { content }) => content.prepend(std::mem::take(&mut later_pictures)),
+                _ => push_pictures(&mut wire_messages, std::mem::take(&mut later_pictures)),
             }
             wire_messages.push(wire_message);
         }
-        push_pictures(&mut wire_messages, result_pictures);
+        push_pictures(&mut wire_messages, later_pictures);
         Self(wire_messages)
     }
 
@@ -262,6 +279,10 @@ mod tests {
         let joined = json!({"role": "user", "content": [label, image, {"type": "text", "text": "and?"}]});
         assert_eq!(wire(&messages)[4], joined);
         assert_eq!(wire(&messages).as_array().unwrap().len(), 5);
+        let in_result = OpenAiHistory::for_provider(&messages, "", CallIdForm::Any, ResultPictures::InResult);
+        let in_result = serde_json::to_value(in_result).unwrap();
+        assert_eq!(in_result[2]["content"], json!([{"type": "text", "text": "1"}, image]));
+        assert_eq!(in_result[4], json!({"role": "user", "content": "and?"}));
     }
 
     #[test]

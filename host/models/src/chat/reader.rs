@@ -89,7 +89,10 @@ impl ChunkReader {
         message_key: &str,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<bool, AttemptFailure> {
-        if let Some(counts) = body.non_null("usage") {
+        // Moonshot has the counts in the choice, Groq in a field of its own.
+        let places = ["/usage", "/x_groq/usage", "/choices/0/usage"];
+        let mut counts = places.iter().filter_map(|place| body.pointer(place));
+        if let Some(counts) = counts.find(|counts| counts.is_object()) {
             *response.usage_mut() = token_usage(counts);
         }
         let Some(choice) = self.choice(body, response)? else {
@@ -261,15 +264,17 @@ fn read_call(call: &Value, index: Option<u64>, response: &mut ResponseAssembly<'
 }
 
 /// Converts the finish reason. Returns `None` if the reason must be derived from the content: servers also send "stop"
-/// with calls, and "tool_calls" without calls.
+/// with calls, and "tool_calls" without calls. Servers spell the reasons in different ways.
 fn finish_reason(reason: &str) -> Option<FinishReason> {
-    match reason {
-        "" | "stop" | "STOP" | "eos" | "end_turn" | "stop_sequence" | "tool_calls" | "tool_use" | "function_call" => {
-            None
+    match reason.to_lowercase().replace('-', "_").as_str() {
+        "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "complete" | "completed" | "done" => None,
+        "tool_calls" | "tool_call" | "tool_use" | "function_call" | "function_calls" => None,
+        "length" | "max_length" | "max_tokens" | "max_output_tokens" | "model_length" => Some(FinishReason::Length),
+        "content_filter" | "content_filtered" | "prohibited_content" | "recitation" | "safety" => {
+            Some(FinishReason::ContentFilter)
         }
-        "length" | "max_tokens" | "MAX_TOKENS" | "model_length" => Some(FinishReason::Length),
-        "content_filter" => Some(FinishReason::ContentFilter),
-        other => Some(FinishReason::Other(other.to_owned())),
+        "refusal" => Some(FinishReason::Refusal),
+        _ => Some(FinishReason::Other(reason.to_owned())),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use super::super::OpenAiHistory;
+use super::super::history::ResultPictures;
 use super::raw::{RawServer, ServerAction};
 use super::*;
 use crate::client::CallIdForm;
@@ -273,6 +274,26 @@ fn a_stream_that_the_provider_ends_with_an_error_fails() {
 }
 
 #[test]
+fn reasons_are_recognized_in_each_spelling_and_counts_in_each_place() {
+    let calls = chunk(call_delta(0, Some("a"), Some("f"), "null"), None);
+    for reason in ["tool_call", "tool-calls", "TOOL_USE", "stop", "Completed"] {
+        let response = parse(&[calls.clone(), chunk(json!({}), Some(reason))]).unwrap();
+        assert_eq!((&*response.tool_calls[0].arguments, response.finish), ("{}", FinishReason::ToolCalls), "{reason}");
+    }
+    for (reason, finish) in [("MAX_TOKENS", FinishReason::Length), ("safety", FinishReason::ContentFilter)] {
+        assert_eq!(parse(&[chunk(json!({"content": "x"}), Some(reason))]).unwrap().finish, finish);
+    }
+    let counts = json!({"prompt_tokens": 3, "completion_tokens": 1});
+    let mut in_choice = chunk(json!({"content": "x"}), Some("stop"));
+    in_choice["choices"][0]["usage"] = counts.clone();
+    let mut in_own_field = chunk(json!({"content": "x"}), Some("stop"));
+    in_own_field["x_groq"] = json!({"usage": counts});
+    for event in [in_choice, in_own_field] {
+        assert_eq!(parse(&[event]).unwrap().usage, TokenUsage::new(3, 0, 1));
+    }
+}
+
+#[test]
 fn the_first_choice_is_read_whatever_its_index() {
     let numbered = |index: u64, text: &str, reason: Option<&str>| json!({"choices": [{"index": index, "delta": {"content": text}, "finish_reason": reason}]});
     let response = parse(&[numbered(1, "hi", None), numbered(1, " there", Some("stop"))]).unwrap();
@@ -326,7 +347,8 @@ fn reasoning_and_signatures_are_sent_back_in_the_fields_in_which_they_arrived() 
     let received = parse(&events).unwrap();
     let message = Message::assistant("", received.tool_calls).with_blocks(received.blocks);
     let sent = |issuer: &str| {
-        let history = OpenAiHistory::for_provider(&[message.clone()], issuer, CallIdForm::Any);
+        let pictures = ResultPictures::AfterResults;
+        let history = OpenAiHistory::for_provider(&[message.clone()], issuer, CallIdForm::Any, pictures);
         serde_json::to_value(history).unwrap()[0].take()
     };
     let own = sent(BLOCK_ISSUER);
