@@ -11,6 +11,7 @@
 //! | `entity` | live objects whose methods are tools: [`ToolProvider`], [`NativeEntity`] |
 //! | `result` | [`ToolResult`], [`ToolError`], [`Signal`] |
 //! | `artifact` | objects that a result carries in addition to its text, and their sinks |
+//! | `picture` | [`Picture`]s, which models can see |
 //! | `context` | [`ToolContext`]: values, cancellation, output, blackboard, background tasks, deferred work |
 //! | `set` | [`ToolSet`], [`SharedToolSet`] and the messages of a conversation |
 //! | `decorator` | [`Decorator`]s, which change the behaviour of calls: timeouts, approvals, captured artifacts |
@@ -37,6 +38,7 @@ mod input;
 mod interceptor;
 pub mod limits;
 mod native;
+mod picture;
 mod result;
 mod set;
 pub mod text;
@@ -68,6 +70,7 @@ pub use error::{Error, ErrorKind, ErrorReport, ExceededLimit, Phase};
 pub use input::{InputValidator, Parameter, ParsedArguments, UntrustedSchemas, parse_arguments};
 pub use interceptor::{CallDecision, CallOutcome, InterceptedCall, Interception, Interceptor, OutcomeReview};
 pub use native::{FacadeObject, FacadeOutline, NativeTool, NoArguments, ToolMethod, ToolMethods, ToolObject};
+pub use picture::{InvalidPicture, Picture, PictureFormat};
 pub use result::{
     Audience, CallUsage, DeniedAccess, Disposition, FollowUpCall, MissingGrant, Signal, ToolError, ToolResult,
     ToolStatus,

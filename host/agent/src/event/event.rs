@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CompactedHistory, InjectionCost, NestedCallEnd, NestedCallStart, RecordedApprovalDecision, RecordedApprovalRequest,
-    RecordedOutcome, RecordedStart, Resolution,
+    RecordedOutcome, RecordedPicture, RecordedStart, Resolution,
 };
 use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
@@ -48,6 +48,11 @@ pub enum Event {
         /// The JSON Schema of the answer, if the turn has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer_schema: Option<Box<serde_json::Value>>,
+    },
+    /// The user attached pictures to the message of the turn that began.
+    PicturesAttached {
+        /// The pictures.
+        pictures: Vec<RecordedPicture>,
     },
     /// Text was appended to the user message: with the delivery `gateway`, the descriptions of the tools that strategies added at
     /// the start of the turn.

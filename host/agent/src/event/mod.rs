@@ -11,6 +11,7 @@ mod queued_observer;
 mod recorded_artifact;
 mod recorded_call;
 mod recorded_error;
+mod recorded_picture;
 mod trace;
 mod visible_tools;
 
@@ -25,5 +26,7 @@ pub use queued_observer::QueuedObserver;
 pub use recorded_artifact::{OmittedValue, RecordedArtifact};
 pub use recorded_call::{RecordedOutcome, RecordedStart, RecordedUsage, Resolution};
 pub use recorded_error::RecordedError;
+pub use recorded_picture::RecordedPicture;
+pub(crate) use recorded_picture::RecordedPictures;
 pub use trace::{TRACE_VERSION, Trace, TraceEntry};
 pub use visible_tools::visible_tools;

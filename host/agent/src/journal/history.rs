@@ -1,8 +1,14 @@
 //! The history of a conversation as a function of its recorded events.
 
+use std::collections::HashMap;
+
 use super::compaction_plan::{CompactionPlan, compact, pin_last_user_message};
-use crate::event::{Event, TraceEntry};
-use toolwit_core::{Message, Role, ToolCall};
+use crate::event::{Event, RecordedArtifact, RecordedOutcome, RecordedPictures, TraceEntry};
+use toolwit_core::limits::PICTURES_PER_MESSAGE_MAX;
+use toolwit_core::{Artifact, Message, Picture, Role, ToolCall};
+
+/// The text for a result whose picture was too large to be recorded.
+const OMITTED_PICTURE: &str = "\n[a picture of this result was too large to be stored with the session]";
 
 /// The mark after a text of the model whose run ended before the response was complete.
 const INTERRUPTION_MARK: &str = "[interrupted]";
@@ -20,6 +26,8 @@ pub(crate) fn messages<'a>(entries: impl IntoIterator<Item = &'a TraceEntry>, ca
         messages: Vec::new(),
         calls: Vec::new(),
         open_calls: Vec::new(),
+        pictures: RecordedPictures::default(),
+        result_pictures: HashMap::new(),
         cancelled_answer,
     };
     for entry in entries {
@@ -37,6 +45,11 @@ struct HistoryBuilder<'a> {
     calls: Vec<ToolCall>,
     /// The calls of the last response that have no answer.
     open_calls: Vec<ToolCall>,
+    /// The pictures in the events so far.
+    pictures: RecordedPictures,
+    /// The pictures of the results that have not entered the history, by the id of the call, and a text about those whose data
+    /// was not recorded.
+    result_pictures: HashMap<String, (Vec<Picture>, &'static str)>,
     cancelled_answer: &'a str,
 }
 
@@ -52,6 +65,13 @@ impl HistoryBuilder<'_> {
                     content.push_str(text);
                 }
             }
+            Event::PicturesAttached { pictures } => {
+                let restored = self.pictures.restore(pictures);
+                if let Some(last) = self.messages.last_mut() {
+                    last.pictures.extend(restored);
+                }
+            }
+            Event::ToolReturned { id, outcome } => self.record_result_pictures(id, outcome),
             Event::ModelAnswered {
                 content,
                 tool_calls,
@@ -105,7 +125,29 @@ impl HistoryBuilder<'_> {
     fn answer(&mut self, id: &str, content: &str, is_error: bool) {
         if let Some(position) = self.open_calls.iter().position(|call| call.id == id) {
             let call = self.open_calls.remove(position);
-            self.messages.push(Message::tool(&call, content, is_error));
+            let (pictures, omission) = self.result_pictures.remove(id).unwrap_or_default();
+            let message = Message::tool(&call, format!("{content}{omission}"), is_error);
+            self.messages.push(message.with_pictures(pictures));
+        }
+    }
+
+    /// Stores the pictures of a result until the result enters the history.
+    fn record_result_pictures(&mut self, id: &str, outcome: &RecordedOutcome) {
+        let is_omitted_image =
+            |artifact: &RecordedArtifact| artifact.omitted.is_some() && artifact.kind.starts_with("image");
+        let omission = if outcome.artifacts.iter().any(is_omitted_image) {
+            OMITTED_PICTURE
+        } else {
+            ""
+        };
+        let images = outcome.artifacts.iter().filter_map(|artifact| {
+            let artifact = Artifact::new(artifact.kind.clone(), artifact.value.clone());
+            Picture::of_artifact(&artifact)?.ok()
+        });
+        let pictures: Vec<_> = images.take(PICTURES_PER_MESSAGE_MAX).collect();
+        if !pictures.is_empty() || !omission.is_empty() {
+            pictures.iter().for_each(|picture| self.pictures.add(picture));
+            self.result_pictures.insert(id.to_owned(), (pictures, omission));
         }
     }
 

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The types of events that are not compared: events without an effect on the run, and events about the decisions of a
-/// person, which a replay repeats from the trace.
-const IGNORED_EVENTS: [&str; 6] = [
+/// The types of events that are not compared: events without an effect on the run, events about the decisions of a person,
+/// which a replay repeats from the trace, and attached pictures, which a trace does not have.
+const IGNORED_EVENTS: [&str; 7] = [
     "progress",
     "trace_started",
     "approval_requested",
     "approval_decided",
     "call_resolved",
     "tools_many",
+    "pictures_attached",
 ];
 
 /// The names of the fields that are not compared, because they differ between equal runs.

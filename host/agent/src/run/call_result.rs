@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::call_queue::{CallOutcome, FinishedCall};
 use super::ending::EndRequests;
+use super::pictures::result_pictures;
 use super::prepared_call::PreparedCall;
 use super::refusal::{hidden_operator_error, panicked_call, with_expected_parameters};
 use super::run_state::RunState;
@@ -146,13 +147,15 @@ impl UnrecordedResult {
         }
         let CompletedCall { id, name, result, .. } = completed;
         let descriptions = conversation.toolbox.descriptions(&changes).unwrap_or_default();
-        let full_text = self.heading + &result.content() + &descriptions;
+        let (pictures, notes) = result_pictures(&result.artifacts);
+        let full_text = self.heading + &result.content() + &notes + &descriptions;
         let truncated = conversation.long_results.truncate(&full_text);
         let (content, full_text) = match &truncated {
             Some(truncated) => (truncated.content.clone(), full_text),
             None => (full_text, String::new()),
         };
         conversation.history.replace_last_answer(&content);
+        conversation.history.attach_pictures(pictures);
         if !omits_artifacts {
             run.tally.artifacts.extend(result.artifacts.iter().cloned());
         }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::compaction::{compact_after_refusal, compact_if_full};
+use super::pictures::messages_for_model;
 use super::prepared_call::{PreparedCall, prepare_calls};
 use super::run_state::RunState;
 use super::spans;
@@ -100,7 +101,7 @@ async fn send_request(run: &mut RunState<'_>, options: &ChatOptions) -> Result<C
     let toolbox = &conversation.toolbox;
     let inference = Inference {
         model: &*conversation.model,
-        messages: conversation.history.messages(),
+        messages: &messages_for_model(conversation.history.messages(), conversation.model.accepts_pictures()),
         tools: toolbox.declared(),
         delivery: toolbox.delivery(),
         options,
@@ -186,7 +187,8 @@ impl Inference<'_> {
         };
         let request = ChatRequest::new(self.messages, self.tools, self.options, self.stop.token())
             .with_delivery(self.delivery)
-            .with_listener(&stream);
+            .with_listener(&stream)
+            .with_shown_pieces(self.output.shows_chunks(self.origin));
         let response = tokio::select! {
             biased;
             failure = self.stop.wait() => return Err(failure),

@@ -7,6 +7,7 @@ use super::dispatch::{CallQuota, Dispatch};
 use super::ending::{EndRequests, Ending, conclude};
 use super::inference::{ModelReply, infer, infer_until_complete};
 use super::late_delivery::record_late_results;
+use super::pictures::{attach_to_prompt, too_many_pictures};
 use super::prepared_call::PreparedCall;
 use super::recovery::{
     changed_tools, halt_reason, plan_recovery, prepare_open_calls, recover_tools, unresolved_calls_error,
@@ -21,7 +22,7 @@ use crate::millis::millis;
 use crate::model::ToolChoice;
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::state::{ConversationState, cancelled_call};
-use toolwit_core::{Caller, Error, LOOP_ID, Message, ToolContext, ToolName};
+use toolwit_core::{Caller, Error, LOOP_ID, Message, Picture, ToolContext, ToolName};
 
 /// A run of the tool loop. If its future is dropped after its first event, the run ends as cancelled, with a valid history.
 pub(crate) struct ToolLoop<'c> {
@@ -31,6 +32,8 @@ pub(crate) struct ToolLoop<'c> {
     awaits_background: bool,
     /// The roles whose tools the turn has, in addition to those of the conversation.
     roles: Vec<String>,
+    /// The pictures of the user message.
+    pictures: Vec<Picture>,
     /// Whether the run has begun or was resumed, and its end was not emitted. A drop then emits the end as cancelled.
     is_open: bool,
 }
@@ -42,6 +45,7 @@ impl<'c> ToolLoop<'c> {
             started: Instant::now(),
             awaits_background: false,
             roles: Vec::new(),
+            pictures: Vec::new(),
             is_open: false,
         }
     }
@@ -55,6 +59,12 @@ impl<'c> ToolLoop<'c> {
     /// Sets the JSON Schema of the answer.
     pub(crate) fn with_answer_schema(mut self, schema: Value) -> Self {
         self.run.answer_schema = Some(schema);
+        self
+    }
+
+    /// Adds pictures to the user message.
+    pub(crate) fn with_pictures(mut self, pictures: Vec<Picture>) -> Self {
+        self.pictures = pictures;
         self
     }
 
@@ -225,6 +235,7 @@ impl<'c> ToolLoop<'c> {
             .is_cancelled()
             .then_some(RunFailure::Cancelled)
             .or_else(|| run.account.reached_limit())
+            .or_else(|| too_many_pictures(&self.pictures))
     }
 
     /// Begins a turn. If there is a user message, appends it to the history, and applies the changes that the strategies request.
@@ -246,6 +257,7 @@ impl<'c> ToolLoop<'c> {
             answer_schema: self.run.answer_schema.clone().map(Box::new),
         };
         self.run.emit(&event);
+        attach_to_prompt(&mut self.run, std::mem::take(&mut self.pictures));
         if self.run.changes_tools(prompt) {
             inject_for_turn(&mut self.run).await;
         }

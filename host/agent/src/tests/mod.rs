@@ -35,6 +35,7 @@ pub(crate) mod log;
 mod nested;
 mod nested_events;
 mod pending_approvals;
+mod pictures;
 mod processes;
 mod property;
 mod recovered_tools;

@@ -189,6 +189,17 @@ limits! {
         /// In memory, values and names are far larger than their text. A table of ten thousand rows with ten columns fits, if each
         /// row is a list.
         ARGUMENT_PARTS_MAX: usize = 128 << 10, Count;
+        /// Maximum size of a picture that a model sees.
+        /// Every provider accepts pictures of this size. A larger picture does not reach the model.
+        PICTURE_BYTES_MAX: usize = 3 << 20, Bytes;
+        /// Maximum number of pictures of one message.
+        PICTURES_PER_MESSAGE_MAX: usize = 8, Count;
+        /// Maximum number of pictures of a request to a model.
+        /// The model sees the newest ones. Providers accept only small pictures in requests with more.
+        PICTURES_PER_REQUEST_MAX: usize = 20, Count;
+        /// Maximum size of all pictures of a request to a model.
+        /// The model sees the newest ones.
+        REQUEST_PICTURES_BYTES_MAX: usize = 12 << 20, Bytes;
         /// Maximum memory of the arguments of earlier calls that a conversation keeps for its strategies.
         /// Beyond the limit, the oldest arguments are dropped, except those of the last successful call of each tool.
         LOGGED_ARGUMENTS_BYTES_MAX: u64 = 16 << 20, Bytes;

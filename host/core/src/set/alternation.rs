@@ -60,7 +60,7 @@ fn lacks_answer(last: &Role, next: &Role) -> bool {
     matches!((last, next), (Role::Tool { .. }, Role::User { .. }))
 }
 
-/// Appends the text and the calls of a message to the last message, which has the same role.
+/// Appends the text, the calls and the pictures of a message to the last message, which has the same role.
 fn join(last: &mut Message, next: Message) {
     match (&mut last.role, next.role) {
         (Role::System { content }, Role::System { content: next })
@@ -80,6 +80,7 @@ fn join(last: &mut Message, next: Message) {
         }
         _ => {}
     }
+    last.pictures.extend(next.pictures);
     last.is_pinned |= next.is_pinned;
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::wire::Notes;
-use toolwit::tool::OutputSink;
+use toolwit::tool::{Origin, OutputSink};
 
 /// Maximum number of progress messages that wait for a slow client. Further messages are dropped, because each progress
 /// message replaces the previous one.
@@ -101,6 +101,10 @@ impl OutputSink for CallOutput {
         if notes.len() < NOTES_MAX {
             notes.push(text.to_owned());
         }
+    }
+
+    fn shows_chunks(&self, _origin: &Origin) -> bool {
+        false
     }
 }
 

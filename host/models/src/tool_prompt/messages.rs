@@ -51,7 +51,9 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
                 ..
             } => user_role(result_text(name, content, *is_error)),
         };
-        push_joined(&mut messages, Message::new(converted));
+        let mut converted = Message::new(converted);
+        converted.pictures.clone_from(&message.pictures);
+        push_joined(&mut messages, converted);
     }
     if request.tools.is_empty() {
         return messages;

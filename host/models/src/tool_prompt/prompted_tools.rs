@@ -90,7 +90,10 @@ impl<M: ChatModel> PromptedTools<M> {
             }
             other => request.emit(other),
         };
-        self.model.chat(inner_request.with_listener(&listener)).await
+        let inner_request = inner_request
+            .with_listener(&listener)
+            .with_shown_pieces(request.shows_pieces());
+        self.model.chat(inner_request).await
     }
 
     /// Reads a response of the decorated model. Of an incomplete response, such as a truncated one, only the text is returned.
@@ -195,6 +198,10 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
 
     fn context_tokens(&self) -> Option<u64> {
         self.model.context_tokens()
+    }
+
+    fn accepts_pictures(&self) -> bool {
+        self.model.accepts_pictures()
     }
 
     fn price(&self) -> Option<Price> {

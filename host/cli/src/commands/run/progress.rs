@@ -49,6 +49,11 @@ impl OutputSink for RunProgress {
         }
     }
 
+    /// Only a stream prints the text for good. A preview is replaced.
+    fn shows_chunks(&self, origin: &Origin) -> bool {
+        self.stream.is_some() && origin.parent_call.is_none()
+    }
+
     fn reasoning(&self, text: &str, origin: &Origin) {
         if !self.print_piece(TextKind::Reasoning, text, origin) {
             self.show_preview("thinking", text);
