@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Event, RecordedApprovalRequest, RecordedOutcome, RecordedStart, Resolution};
+use crate::event::{
+    EarlierAnswers, Event, RecordedAnswer, RecordedApprovalRequest, RecordedOutcome, RecordedQuestion, RecordedStart,
+    Resolution,
+};
 use crate::model::FinishReason;
 use toolwit_core::{Arguments, EffectClass, ToolCall, ToolId, ToolName};
 
@@ -59,6 +62,10 @@ pub(crate) struct OpenCall {
     pub(crate) outcome: Option<RecordedOutcome>,
     /// A person's decision about the call, if there is one.
     pub(crate) resolution: Option<Resolution>,
+    /// The questions of the call without an answer, by their numbers.
+    pub(crate) open_questions: HashMap<u32, RecordedQuestion>,
+    /// The answered questions of the call.
+    pub(crate) answers: EarlierAnswers,
 }
 
 /// The start of a call, with its tool.
@@ -135,6 +142,14 @@ impl OpenCall {
             grant,
             code_digest,
         })
+    }
+
+    /// Records the answer to an open question, or drops the question if it has no answer.
+    fn record_answer(&mut self, answered: &RecordedAnswer) {
+        let question = self.open_questions.remove(&answered.number);
+        if let (Some(question), Some(answer)) = (question, &answered.answer) {
+            self.answers.insert(answered.number, (question, answer.clone()));
+        }
     }
 
     /// Returns whether a person must decide about the call: it began, may have changed something, and has neither an outcome
@@ -219,6 +234,8 @@ impl InterruptedRun {
                     started: None,
                     outcome: None,
                     resolution: None,
+                    open_questions: HashMap::new(),
+                    answers: EarlierAnswers::new(),
                 });
                 self.open_calls = open_calls.collect();
             }
@@ -239,6 +256,16 @@ impl InterruptedRun {
                 outcomes.insert(id.clone(), (**outcome).clone());
                 if let Some(open_call) = self.find_open_call(id) {
                     open_call.outcome = Some((**outcome).clone());
+                }
+            }
+            Event::QuestionAsked(question) => {
+                if let Some(open_call) = self.find_open_call(&question.id) {
+                    open_call.open_questions.insert(question.number, (**question).clone());
+                }
+            }
+            Event::QuestionAnswered(answer) => {
+                if let Some(open_call) = self.find_open_call(&answer.id) {
+                    open_call.record_answer(answer);
                 }
             }
             Event::CallResolved { id, resolution } => {

@@ -7,11 +7,13 @@ use serde_json::{Map, Value};
 
 /// The types of events that are not compared: events without an effect on the run, and events about the decisions of a
 /// person, which a replay repeats from the trace.
-const IGNORED_EVENTS: [&str; 6] = [
+const IGNORED_EVENTS: [&str; 8] = [
     "progress",
     "trace_started",
     "approval_requested",
     "approval_decided",
+    "question_asked",
+    "question_answered",
     "call_resolved",
     "tools_many",
 ];

@@ -34,6 +34,7 @@ mod nested_events;
 mod pending_approvals;
 mod processes;
 mod property;
+mod questions;
 mod replay;
 mod resume;
 mod resumed_arguments;

@@ -17,7 +17,7 @@ pub use deferred_work::{DeferredWork, DeferredWorkHandle};
 pub(crate) use late_reviews::{LateReview, LateReviews};
 pub use meta_filter::MetaFilter;
 pub use origin::Origin;
-pub use output_sink::{NoOutput, OutputSink};
+pub use output_sink::{LogLevel, NoOutput, OutputSink};
 pub(crate) use prior_decisions::PriorDecisions;
 pub use tool_caller::ToolCaller;
 pub use tool_context::{CHANNEL, CHAT_ID, LOOP_ID, ToolContext};

@@ -80,7 +80,9 @@ impl DenialNotice {
     /// Returns whether the guest is informed if the host denies this request.
     pub(super) fn of(request: &AccessRequest<'_>) -> Self {
         match request {
-            AccessRequest::Http(_) | AccessRequest::Tool(_) | AccessRequest::Blackboard(_) => Self::Reported,
+            AccessRequest::Http(_) | AccessRequest::Tool(_) | AccessRequest::Blackboard(_) | AccessRequest::Ask => {
+                Self::Reported
+            }
             _ => Self::Silent,
         }
     }

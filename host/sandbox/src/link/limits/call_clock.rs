@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use toolwit_core::limits::CallLimits;
-use toolwit_core::{ToolContext, WallClock};
+use toolwit_core::{StoppedClock, ToolContext, WallClock};
 
 /// The start time of a call, with its limits and its context, from which the deadline is computed. The deadline covers
 /// instantiation, guest code and host calls.
@@ -15,12 +15,12 @@ pub(crate) struct CallClock<'a> {
     pub(crate) limits: &'a CallLimits,
     pub(crate) started: Instant,
     pub(crate) context: &'a ToolContext,
-    /// The clock that stops while a person is asked about a nested call. `None` if the context has no tools, because the call
-    /// then cannot make nested calls.
+    /// The clock that stops while a person is asked: about a nested call, or by the guest. `None` if the context has neither tools
+    /// nor a respondent, because no person is then asked during the call.
     wall_clock: Option<Arc<WallClock>>,
 }
 
-/// The time at which a call must end. The deadline moves while a person is asked about a nested call.
+/// The time at which a call must end. The deadline moves while a person is asked about a nested call, or by the guest.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadline {
     started: Instant,
@@ -46,6 +46,12 @@ impl Deadline {
         }
     }
 
+    /// Stops the clock of this deadline, and the clocks of the surrounding calls and of the run, until the returned guard is
+    /// dropped.
+    pub(crate) fn stop_clock(&self) -> Option<StoppedClock> {
+        self.wall_clock.as_ref().map(WallClock::stop)
+    }
+
     /// Adds the clock of this deadline to the context of a nested call, so that questions about the nested call move
     /// the deadline.
     pub(crate) fn add_clock_to(&self, nested_context: ToolContext) -> ToolContext {
@@ -58,11 +64,12 @@ impl Deadline {
 
 impl<'a> CallClock<'a> {
     pub(crate) fn start(limits: &'a CallLimits, context: &'a ToolContext) -> Self {
+        let can_stop = context.tools().is_some() || context.respondent().is_some();
         Self {
             limits,
             started: Instant::now(),
             context,
-            wall_clock: context.tools().map(|_| WallClock::start(WallClock::of(context))),
+            wall_clock: can_stop.then(|| WallClock::start(WallClock::of(context))),
         }
     }
 
