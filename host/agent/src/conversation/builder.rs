@@ -13,9 +13,7 @@ use crate::process::Budget;
 use crate::replay::StartedReplay;
 use crate::state::READ_RESULT;
 use crate::toolbox::CALL_TOOL;
-use toolwit_core::{
-    Approvals, Blackboard, Decorator, Message, OutputSink, SharedToolSet, Tool, ToolContext, ToolObject, ToolSelector,
-};
+use toolwit_core::{Approvals, Decorator, Message, SharedToolSet, Tool, ToolContext, ToolObject, ToolSelector};
 
 /// The names that only tools of the host may have.
 pub const RESERVED_TOOL_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];

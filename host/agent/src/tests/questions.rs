@@ -94,7 +94,7 @@ async fn resumed(entries: &[TraceEntry], entry_count: usize, messages: &'static 
         .unwrap()
         .unwrap();
     let count = *person.0.lock().unwrap();
-    (count, tool_results(conversation.history()).remove(0))
+    (count, tool_results(conversation.history())[0].to_owned())
 }
 
 #[tokio::test]
