@@ -57,8 +57,9 @@ pub use conversation::{
 };
 pub use event::{
     CompactedHistory, Event, InjectionCost, NestedCallEnd, NestedCallStart, Observer, OmittedValue, QueuedObserver,
-    RecordedApprovalDecision, RecordedApprovalRequest, RecordedArtifact, RecordedError, RecordedOutcome,
-    RecordedPicture, RecordedStart, RecordedUsage, Resolution, TRACE_VERSION, Trace, TraceEntry, visible_tools,
+    RecordedAnswer, RecordedApprovalDecision, RecordedApprovalRequest, RecordedArtifact, RecordedError,
+    RecordedOutcome, RecordedPicture, RecordedQuestion, RecordedStart, RecordedUsage, Resolution, TRACE_VERSION, Trace,
+    TraceEntry, visible_tools,
 };
 pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,

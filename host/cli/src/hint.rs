@@ -215,6 +215,7 @@ pub(crate) fn grant_command(missing: &MissingGrant) -> SuggestedCommand {
         ("config", _) => ("config", format!("{value}=VALUE")),
         ("tools", _) => ("tool", value.clone()),
         ("secret", Some((name, target))) => return secret_grant_command(plugin, name, target),
+        ("ask", _) => return SuggestedCommand::new("grant").operand(plugin).flag("ask"),
         (key, _) => (key, value.clone()),
     };
     SuggestedCommand::new("grant").operand(plugin).option(option, &value)

@@ -40,6 +40,12 @@ impl SuggestedCommand {
         self
     }
 
+    /// Adds an option without a value.
+    pub(crate) fn flag(mut self, name: &str) -> Self {
+        self.options.push(format!("--{}", shell_word(name)));
+        self
+    }
+
     /// Adds an option with its value.
     pub(crate) fn option(mut self, name: &str, value: &str) -> Self {
         // After a space, a value that begins with a hyphen would be read as another option.

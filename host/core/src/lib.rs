@@ -17,6 +17,7 @@
 //! | `decorator` | [`Decorator`]s, which change the behaviour of calls: timeouts, approvals, captured artifacts |
 //! | `interceptor` | [`Interceptor`]s, which decide about every call of a tool |
 //! | `approval` | [`Approvals`]: the policy of approvals, the approver, and the remembered answers |
+//! | `question` | questions of tools to a person: [`Form`], [`Respondent`], [`Answer`] |
 //! | `error` | [`Error`], its kind and its phase |
 //! | [`limits`] | the limits of the process and of a call, with their defaults |
 //! | [`file`](mod@file) | files that other users or processes may write or read at the same time |
@@ -39,6 +40,7 @@ mod interceptor;
 pub mod limits;
 mod native;
 mod picture;
+mod question;
 mod result;
 mod set;
 pub mod text;
@@ -54,8 +56,8 @@ pub use artifact::{
 };
 pub use context::{
     BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
-    CHAT_ID, Caller, DeferredWork, DeferredWorkHandle, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput,
-    Origin, OutputSink, OwnCalls, PrincipalName, ToolCaller, ToolContext,
+    CHAT_ID, Caller, DeferredWork, DeferredWorkHandle, LOOP_ID, LateResult, LogLevel, MemoryBlackboard, MetaFilter,
+    NoOutput, Origin, OutputSink, OwnCalls, PrincipalName, ToolCaller, ToolContext,
 };
 pub use decorator::{DecoratedTool, Decorator, EntityResults, LoopMemory, OneShot, Timeout, ToolExt};
 pub use definition::{
@@ -71,6 +73,7 @@ pub use input::{InputValidator, Parameter, ParsedArguments, UntrustedSchemas, pa
 pub use interceptor::{CallDecision, CallOutcome, InterceptedCall, Interception, Interceptor, OutcomeReview};
 pub use native::{FacadeObject, FacadeOutline, NativeTool, NoArguments, ToolMethod, ToolMethods, ToolObject};
 pub use picture::{InvalidPicture, Picture, PictureFormat};
+pub use question::{Answer, FieldFormat, FieldKind, FieldOption, Form, FormField, Question, Respondent, Unanswered};
 pub use result::{
     Audience, CallUsage, DeniedAccess, Disposition, FollowUpCall, MissingGrant, Signal, ToolError, ToolResult,
     ToolStatus,

@@ -54,9 +54,10 @@ mod tasks;
 mod token;
 mod wire;
 
-pub use client::{ClientRequest, LogLevel, McpClient};
+pub use client::{ClientRequest, McpClient};
 pub use content::ServedContent;
 pub use http::{AccessToken, HttpListener, HttpOptions, ProtectedResource, TokenRule};
 pub use principal::Principal;
 pub use server::McpServer;
 pub use tasks::TaskSupport;
+pub use toolwit::tool::LogLevel;

@@ -20,9 +20,27 @@ pub mod bindings {
     wit_bindgen::generate!({ path: "../../wit/0.1.0", world: "imports" });
 }
 
+/// The bindings of the interfaces that version 0.1.2 added. A plugin that uses none of them runs on every host of version 0.1.
+#[cfg(target_family = "wasm")]
+#[allow(
+    clippy::all,
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    unsafe_code,
+    unused_qualifications,
+    reason = "generated code"
+)]
+mod bindings_0_1_2 {
+    wit_bindgen::generate!({ path: "../../wit/0.1.2", world: "imports" });
+}
+
 #[cfg(target_family = "wasm")]
 mod wasm {
     use super::bindings::toolwit::plugin::{self as wit, types};
+    use super::bindings_0_1_2::toolwit::plugin as wit_0_1_2;
+    use crate::ask::{Answer, AskError};
+    use crate::log::Level;
     use crate::result::{Artifact, BackgroundCall, ToolError, ToolResult};
 
     pub(crate) fn context(key: &str) -> Option<String> {
@@ -58,6 +76,34 @@ mod wasm {
         match wit::tools::call(tool, arguments) {
             Ok(result) => Ok(result.into()),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn log(level: Level, text: &str) {
+        use wit_0_1_2::log;
+        let level = match level {
+            Level::Debug => log::Level::Debug,
+            Level::Info => log::Level::Info,
+            Level::Notice => log::Level::Notice,
+            Level::Warning => log::Level::Warning,
+            Level::Error => log::Level::Error,
+            Level::Critical => log::Level::Critical,
+            Level::Alert => log::Level::Alert,
+            Level::Emergency => log::Level::Emergency,
+        };
+        log::log(level, text);
+    }
+
+    pub(crate) fn ask(key: String, message: String, schema: String) -> Result<Answer<String>, AskError> {
+        use wit_0_1_2::ask;
+        match ask::ask(&ask::Form { key, message, schema }) {
+            Ok(ask::Answer::Accepted(values)) => Ok(Answer::Accepted(values)),
+            Ok(ask::Answer::Declined) => Ok(Answer::Declined),
+            Ok(ask::Answer::Cancelled) => Ok(Answer::Cancelled),
+            Err(ask::AskError::InvalidForm(reason)) => Err(AskError::InvalidForm(reason)),
+            Err(ask::AskError::Denied(reason)) => Err(AskError::Denied(reason)),
+            Err(ask::AskError::Unavailable(reason)) => Err(AskError::Unavailable(reason)),
+            Err(ask::AskError::Limit(reason)) => Err(AskError::Limit(reason)),
         }
     }
 
@@ -126,9 +172,11 @@ mod wasm {
     }
 }
 
-/// There is no host in a native test: output is discarded, and the context and the blackboard are empty.
+/// There is no host in a native test: output is discarded, the context and the blackboard are empty, and nobody can be asked.
 #[cfg(not(target_family = "wasm"))]
 mod native {
+    use crate::ask::{Answer, AskError};
+    use crate::log::Level;
     use crate::result::{Artifact, ToolError, ToolResult};
 
     pub(crate) fn context(_key: &str) -> Option<String> {
@@ -153,6 +201,12 @@ mod native {
 
     pub(crate) fn blackboard_list() -> Vec<(Option<String>, Artifact)> {
         Vec::new()
+    }
+
+    pub(crate) fn log(_level: Level, _text: &str) {}
+
+    pub(crate) fn ask(_key: String, _message: String, _schema: String) -> Result<Answer<String>, AskError> {
+        Err(AskError::Unavailable("there is no host in a native test".to_owned()))
     }
 
     pub(crate) fn call_tool(tool: &str, _arguments: &str) -> Result<ToolResult, ToolError> {

@@ -15,11 +15,15 @@ mod host;
 mod result;
 
 #[cfg(feature = "host")]
+pub mod ask;
+#[cfg(feature = "host")]
 pub mod blackboard;
 #[cfg(feature = "host")]
 pub mod context;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "host")]
+pub mod log;
 #[cfg(feature = "host")]
 pub mod output;
 #[cfg(feature = "host")]

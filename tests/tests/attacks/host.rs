@@ -13,7 +13,7 @@ use toolwit::sandbox::{CodeCacheLocation, KeyValueStore, Resolve, Scope, WasiVer
 use toolwit::{Error, ErrorKind, Tool, ToolContext, ToolResult, Toolwit, ToolwitBuilder};
 
 /// The guests. `Setup::grant` grants to all of them.
-const NAMES: [&str; 5] = ["courier", "hoarder", "keeper", "looper", "probe"];
+const NAMES: [&str; 6] = ["courier", "hoarder", "inquirer", "keeper", "looper", "probe"];
 
 /// The components of `guests/rust`, built once for all tests.
 static GUESTS: OnceCell<PathBuf> = OnceCell::const_new();

@@ -19,6 +19,7 @@ mod nesting;
 mod network;
 mod policy;
 mod process;
+mod questions;
 mod quotas;
 mod reach;
 mod responses;

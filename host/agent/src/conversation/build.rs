@@ -97,6 +97,7 @@ impl ConversationBuilder {
             interrupted_run,
             recovered_outcomes: HashMap::new(),
             earlier_starts: HashMap::new(),
+            earlier_answers: HashMap::new(),
             journal,
         };
         restore_from_events(&mut state, events);

@@ -13,9 +13,7 @@ use crate::process::Budget;
 use crate::replay::StartedReplay;
 use crate::state::READ_RESULT;
 use crate::toolbox::CALL_TOOL;
-use toolwit_core::{
-    Approvals, Blackboard, Decorator, Message, OutputSink, SharedToolSet, Tool, ToolContext, ToolObject, ToolSelector,
-};
+use toolwit_core::{Approvals, Decorator, Message, SharedToolSet, Tool, ToolContext, ToolObject, ToolSelector};
 
 /// The names that only tools of the host may have.
 pub const RESERVED_TOOL_NAMES: [&str; 3] = [READ_RESULT, SEARCH_TOOLS, CALL_TOOL];
@@ -323,30 +321,6 @@ impl ConversationBuilder {
     #[must_use]
     pub fn without_strategies(self) -> Self {
         self.strategies(StrategyChain::new())
-    }
-
-    /// Sets the context for tools, such as the tenant, the channel and the token that cancels all turns. The model does not
-    /// receive it. The values of a turn take precedence. The context replaces an [`output`](Self::output) and a
-    /// [`blackboard`](Self::blackboard) that were set before.
-    #[must_use]
-    pub fn context(mut self, context: ToolContext) -> Self {
-        self.context = context;
-        self
-    }
-
-    /// Sets the output for messages to the user.
-    #[must_use]
-    pub fn output(mut self, output: Arc<dyn OutputSink>) -> Self {
-        self.context = self.context.with_output(output);
-        self
-    }
-
-    /// Sets the blackboard that the tools share, including plugins. The default is an empty
-    /// [`MemoryBlackboard`](toolwit_core::MemoryBlackboard).
-    #[must_use]
-    pub fn blackboard(mut self, blackboard: Arc<dyn Blackboard>) -> Self {
-        self.context = self.context.with_blackboard(blackboard);
-        self
     }
 
     /// Sets the options of the model.

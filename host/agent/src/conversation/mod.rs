@@ -3,6 +3,7 @@
 mod answer_schema;
 mod build;
 mod builder;
+mod builder_context;
 mod conversation_handle;
 mod earlier_state;
 mod loop_config;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CompactedHistory, InjectionCost, NestedCallEnd, NestedCallStart, RecordedApprovalDecision, RecordedApprovalRequest,
-    RecordedOutcome, RecordedPicture, RecordedStart, Resolution,
+    CompactedHistory, InjectionCost, NestedCallEnd, NestedCallStart, RecordedAnswer, RecordedApprovalDecision,
+    RecordedApprovalRequest, RecordedOutcome, RecordedPicture, RecordedQuestion, RecordedStart, Resolution,
 };
 use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
@@ -132,8 +132,12 @@ pub enum Event {
     },
     /// A call needs an approval. It has not started; other calls continue.
     ApprovalRequested(Box<RecordedApprovalRequest>),
-    /// It was decided whether a call may start: by the approver, a stored or remembered answer, or a policy that denies the call.
+    /// It was decided whether a call may start: by the approver, a stored or remembered answer, or a policy that denies it.
     ApprovalDecided(Box<RecordedApprovalDecision>),
+    /// A plugin asks the person who uses the host. Its call waits for the answer.
+    QuestionAsked(Box<RecordedQuestion>),
+    /// The question of a plugin was answered, or there is no answer.
+    QuestionAnswered(Box<RecordedAnswer>),
     /// A tool call starts.
     ToolStarted {
         /// The id of the call.
@@ -146,9 +150,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<Box<RecordedStart>>,
     },
-    /// A tool returned, but its result is not in the history yet: results enter the history in the order of the calls, each with
-    /// an event [`ToolFinished`](Self::ToolFinished). A run that is resumed after a crash takes the result from this event
-    /// instead of calling the tool again. Only conversations with a journal emit it.
+    /// A tool returned. Its result enters the history later, in the order of the calls: see [`ToolFinished`](Self::ToolFinished).
+    /// A resumed run takes the result from here instead of calling the tool again. Only conversations with a journal emit it.
     ToolReturned {
         /// The id of the call.
         id: String,
@@ -177,8 +180,7 @@ pub enum Event {
         /// The answer.
         content: String,
     },
-    /// The result of a tool call entered the history: the call ended, or continues in the background. With a journal, the event
-    /// [`ToolReturned`](Self::ToolReturned) of the call comes first, if the tool ran.
+    /// The result of a tool call entered the history: the call ended, or continues in the background.
     ToolFinished {
         /// The id of the call.
         id: String,
@@ -290,8 +292,7 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools were added again with other descriptions or schemas. The next request declares their new definitions. With the
-    /// delivery `gateway`, the result describes the tools instead.
+    /// Tools were added again with other descriptions or schemas, which the next request or, with `gateway`, the result has.
     ToolsRedefined {
         /// The tool whose result caused the change; `search_tools` at the start of a turn.
         trigger: ToolName,
@@ -353,7 +354,7 @@ pub enum Event {
         /// The tool names of its methods.
         tools: Vec<ToolName>,
     },
-    /// A result contained an object that is not a valid [`ToolProvider`](toolwit_core::ToolProvider). Its methods do not become tools.
+    /// A result contained an object that is not a valid [`ToolProvider`](toolwit_core::ToolProvider).
     ProviderInvalid {
         /// Its type, as the tool names contain it.
         #[serde(rename = "type")]
@@ -361,13 +362,13 @@ pub enum Event {
         /// The reason.
         reason: String,
     },
-    /// The number of declared tools reached the warning threshold: models choose poorly among many tools.
+    /// The number of declared tools reached the warning threshold.
     #[serde(rename = "tools_many")]
     ManyToolsDeclared {
         /// The number of declared tools.
         count: usize,
     },
-    /// An injection strategy panicked during the evaluation of a result. The result did not change the tools.
+    /// An injection strategy panicked during the evaluation of a result, which did not change the tools.
     StrategyFailed {
         /// The tool whose result was evaluated.
         trigger: ToolName,

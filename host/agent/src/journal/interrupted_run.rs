@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::child_calls::{ChildCall, ChildCalls};
-use crate::event::{Event, RecordedApprovalRequest, RecordedOutcome, RecordedStart, Resolution, TraceEntry};
+use crate::event::{
+    EarlierAnswers, Event, RecordedAnswer, RecordedApprovalRequest, RecordedOutcome, RecordedQuestion, RecordedStart,
+    Resolution, TraceEntry,
+};
 use crate::model::FinishReason;
 use crate::outcome::CallRecord;
 use toolwit_core::{Arguments, EffectClass, ToolCall, ToolId, ToolName};
@@ -65,6 +68,10 @@ pub(crate) struct OpenCall {
     pub(crate) resolution: Option<Resolution>,
     /// The calls that began inside the call.
     pub(crate) children: Vec<ChildCall>,
+    /// The questions of the call without an answer, by their numbers.
+    pub(crate) open_questions: HashMap<u32, RecordedQuestion>,
+    /// The answered questions of the call.
+    pub(crate) answers: EarlierAnswers,
 }
 
 /// The start of a call, with its tool.
@@ -151,6 +158,14 @@ impl OpenCall {
     pub(crate) fn runs_again(&self) -> bool {
         let may_run = matches!(self.resolution, None | Some(Resolution::RunAgain));
         self.started.is_some() && self.outcome.is_none() && may_run
+    }
+
+    /// Records the answer to an open question, or drops the question if it has no answer.
+    fn record_answer(&mut self, answered: &RecordedAnswer) {
+        let question = self.open_questions.remove(&answered.number);
+        if let (Some(question), Some(answer)) = (question, &answered.answer) {
+            self.answers.insert(answered.number, (question, answer.clone()));
+        }
     }
 
     /// Returns whether a person must decide about the call: it began, it or a call inside it may have changed something, and it
@@ -243,6 +258,8 @@ impl InterruptedRun {
                     outcome: None,
                     resolution: None,
                     children: Vec::new(),
+                    open_questions: HashMap::new(),
+                    answers: EarlierAnswers::new(),
                 });
                 self.open_calls = open_calls.collect();
             }
@@ -263,6 +280,16 @@ impl InterruptedRun {
                 outcomes.insert(id.clone(), (**outcome).clone());
                 if let Some(open_call) = self.find_open_call(id) {
                     open_call.outcome = Some((**outcome).clone());
+                }
+            }
+            Event::QuestionAsked(question) => {
+                if let Some(open_call) = self.find_open_call(&question.id) {
+                    open_call.open_questions.insert(question.number, (**question).clone());
+                }
+            }
+            Event::QuestionAnswered(answer) => {
+                if let Some(open_call) = self.find_open_call(&answer.id) {
+                    open_call.record_answer(answer);
                 }
             }
             Event::CallResolved { id, resolution } => {

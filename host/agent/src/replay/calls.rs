@@ -14,8 +14,8 @@ use toolwit_core::{
     EffectClass, EffectSource, Error, ErrorKind, Phase, Tool, ToolContext, ToolError, ToolId, ToolResult,
 };
 
-/// The prefixes of granted rules that make the result of a call dependent on services, other tools or stored values.
-const DEPENDENT_RULE_PREFIXES: [&str; 3] = ["http ", "tool ", "keyvalue "];
+/// The prefixes of granted rules that make the result of a call dependent on services, other tools, stored values or a person.
+const DEPENDENT_RULE_PREFIXES: [&str; 4] = ["http ", "tool ", "keyvalue ", "ask"];
 
 /// The origin of the result of a replayed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -91,7 +91,7 @@ impl CallReplay {
 }
 
 /// Returns whether a replay executes a call again: if the call changes nothing, its tool does not run on a server, and
-/// no granted rule lets its result depend on services, other tools or stored values. The call may read files. The
+/// no granted rule lets its result depend on services, other tools, stored values or a person. The call may read files. The
 /// operator must provide the files of the recorded run.
 fn is_repeatable(tool: &dyn Tool, access: &CallAccess) -> bool {
     let is_dependent = |rule: &String| DEPENDENT_RULE_PREFIXES.iter().any(|prefix| rule.starts_with(prefix));

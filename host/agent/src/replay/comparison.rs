@@ -7,11 +7,13 @@ use serde_json::{Map, Value};
 
 /// The types of events that are not compared: events without an effect on the run, events about the decisions of a person,
 /// which a replay repeats from the trace, and attached pictures, which a trace does not have.
-const IGNORED_EVENTS: [&str; 7] = [
+const IGNORED_EVENTS: [&str; 9] = [
     "progress",
     "trace_started",
     "approval_requested",
     "approval_decided",
+    "question_asked",
+    "question_answered",
     "call_resolved",
     "tools_many",
     "pictures_attached",

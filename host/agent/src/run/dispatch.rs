@@ -14,6 +14,7 @@ use super::earlier_calls::EarlierCalls;
 use super::ending::{EndRequests, Ending};
 use super::nested_calls::NestedCaller;
 use super::observed_output::ObservedOutput;
+use super::observed_respondent::ObservedRespondent;
 use super::prepared_call::PreparedCall;
 use super::refusal::{not_run, redefined_tool, removed_tool, shortened_name, tool_in_facade, unknown_tool};
 use super::run_state::RunState;
@@ -241,7 +242,9 @@ pub(super) fn begin_call(
     };
     let parent = ParentCall::new(run, id, &tool.definition.id);
     let context = parent.add_to(context);
-    let mut context = ObservedOutput::observe(context, &run.conversation.observers, id);
+    let context = ObservedOutput::observe(context, &run.conversation.observers, id);
+    let earlier_answers = run.conversation.earlier_answers.remove(id).unwrap_or_default();
+    let mut context = ObservedRespondent::observe(context, &run.conversation.observers, id, earlier_answers);
     if tool.tool.calls_tools() {
         context = context.with_tools(Arc::new(NestedCaller::new(run, parent)));
     }

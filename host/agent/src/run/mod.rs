@@ -27,6 +27,7 @@ mod injection_meter;
 mod late_delivery;
 mod nested_calls;
 mod observed_output;
+mod observed_respondent;
 mod pictures;
 mod prepared_call;
 mod recovery;

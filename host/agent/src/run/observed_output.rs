@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::event::{Event, Observers};
-use toolwit_core::{Origin, OutputSink, ToolContext};
+use toolwit_core::{LogLevel, Origin, OutputSink, ToolContext};
 
 /// The output sink of one call. It emits progress as an event, and passes everything to the output sink of the user.
 pub(super) struct ObservedOutput {
@@ -51,6 +51,16 @@ impl OutputSink for ObservedOutput {
     fn communicate(&self, text: &str) {
         if let Some(output) = &self.user_output {
             output.communicate(text);
+        }
+    }
+
+    fn accepts_log(&self) -> bool {
+        self.user_output.as_ref().is_some_and(|output| output.accepts_log())
+    }
+
+    fn log(&self, level: LogLevel, logger: &str, text: &str) {
+        if let Some(output) = &self.user_output {
+            output.log(level, logger, text);
         }
     }
 

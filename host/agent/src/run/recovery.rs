@@ -10,7 +10,7 @@ use super::prepared_call::PreparedCall;
 use super::refusal::not_run;
 use super::run_state::RunState;
 use super::turn_start::recover_lost_tools;
-use crate::event::{RecordedOutcome, RecordedStart};
+use crate::event::{EarlierAnswers, RecordedOutcome, RecordedStart};
 use crate::journal::{InterruptedRun, JournalError, OpenCall, UnresolvedCall};
 use crate::model::FinishReason;
 use crate::outcome::RunFailure;
@@ -33,6 +33,8 @@ pub(super) struct RecoveryPlan {
     pub(super) rerun_ids: Vec<String>,
     /// The recorded starts of the calls that run again, by the ids of the calls.
     pub(super) earlier_starts: HashMap<String, RecordedStart>,
+    /// The answered questions of the calls that run again, by the ids of the calls.
+    pub(super) earlier_answers: HashMap<String, EarlierAnswers>,
 }
 
 /// Decides for each open call that began whether the call runs again. The caller has checked that no open call is
@@ -46,6 +48,7 @@ pub(super) fn plan_recovery(
         outcomes,
         rerun_ids: Vec::new(),
         earlier_starts: HashMap::new(),
+        earlier_answers: HashMap::new(),
     };
     for open_call in open_calls {
         let id = &open_call.call.id;
@@ -59,6 +62,7 @@ pub(super) fn plan_recovery(
             None => {
                 tracing::info!(tool = %started.name, call = %id, "an interrupted call runs again");
                 plan.rerun_ids.push(id.clone());
+                plan.earlier_answers.insert(id.clone(), open_call.answers.clone());
                 plan.earlier_starts
                     .extend(started.recorded_start.clone().map(|start| (id.clone(), start)));
             }

@@ -163,6 +163,7 @@ impl<'c> ToolLoop<'c> {
         let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable(), denied);
         run.conversation.recovered_outcomes = plan.outcomes;
         run.conversation.earlier_starts = plan.earlier_starts;
+        run.conversation.earlier_answers = plan.earlier_answers;
         let declared = run.conversation.toolbox.declared_and_described_names();
         let difference = |names: &[ToolName], excluded: &[ToolName]| -> Vec<ToolName> {
             names.iter().filter(|name| !excluded.contains(name)).cloned().collect()

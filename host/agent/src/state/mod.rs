@@ -10,7 +10,7 @@ mod roles;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::event::{Observers, RecordedOutcome, RecordedStart};
+use crate::event::{EarlierAnswers, Observers, RecordedOutcome, RecordedStart};
 use crate::injection::{Injection, StrategyChain};
 use crate::journal::{InterruptedRun, Journal};
 use crate::limits::LoopLimits;
@@ -59,6 +59,8 @@ pub(crate) struct ConversationState {
     pub(crate) recovered_outcomes: HashMap<String, RecordedOutcome>,
     /// The recorded starts of the interrupted run's calls that run again, by the ids of the calls.
     pub(crate) earlier_starts: HashMap<String, RecordedStart>,
+    /// The answered questions of the interrupted run's calls that run again, by the ids of the calls.
+    pub(crate) earlier_answers: HashMap<String, EarlierAnswers>,
 }
 
 impl ConversationState {

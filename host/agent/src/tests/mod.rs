@@ -38,6 +38,7 @@ mod pending_approvals;
 mod pictures;
 mod processes;
 mod property;
+mod questions;
 mod recovered_tools;
 mod replay;
 mod resume;

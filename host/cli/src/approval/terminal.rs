@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::answer::{TypedAnswer, parse_answer};
 use super::question::{EDIT_PROMPT, PROMPT, help, question};
@@ -13,12 +14,19 @@ use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 use toolwit::{Arguments, ToolContext};
 
 /// Maximum number of times that the prompt of one question is shown.
-const ATTEMPTS_MAX: usize = 20;
+pub(super) const ATTEMPTS_MAX: usize = 20;
 
 /// A display, such as a spinner, that must not draw while a person types.
 pub(crate) trait Screen: Send + Sync {
     /// Pauses the display, or continues it.
     fn set_paused(&self, is_paused: bool);
+}
+
+/// A display that draws nothing.
+pub(crate) struct NoScreen;
+
+impl Screen for NoScreen {
+    fn set_paused(&self, _is_paused: bool) {}
 }
 
 /// An approver that asks a person at the terminal.
@@ -33,9 +41,30 @@ impl TerminalApprover {
 }
 
 /// A question that a person is reading or answering. The display is paused until this value is dropped.
-struct OpenQuestion {
+pub(super) struct OpenQuestion {
     screen: Arc<dyn Screen>,
     is_answered: bool,
+    /// The turn of this question, because only one question can be open at the terminal.
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl OpenQuestion {
+    /// Waits until no other question is open, and pauses the display.
+    pub(super) async fn open(screen: &Arc<dyn Screen>) -> Self {
+        static TURN: Mutex<()> = Mutex::const_new(());
+        let turn = TURN.lock().await;
+        screen.set_paused(true);
+        Self {
+            screen: screen.clone(),
+            is_answered: false,
+            _turn: turn,
+        }
+    }
+
+    /// Closes the question, which was answered.
+    pub(super) fn close(mut self) {
+        self.is_answered = true;
+    }
 }
 
 impl Drop for OpenQuestion {
@@ -53,13 +82,9 @@ impl Drop for OpenQuestion {
 #[async_trait]
 impl Approver for TerminalApprover {
     async fn approve(&self, request: ApprovalRequest, _context: &ToolContext) -> ApprovalAnswer {
-        self.screen.set_paused(true);
-        let mut open_question = OpenQuestion {
-            screen: self.screen.clone(),
-            is_answered: false,
-        };
+        let open_question = OpenQuestion::open(&self.screen).await;
         let answer = ask_person(question(&request), request.arguments).await;
-        open_question.is_answered = true;
+        open_question.close();
         answer
     }
 
@@ -106,7 +131,7 @@ async fn ask_repeatedly(
     unanswered("it needs an approval, and no answer was typed at the terminal")
 }
 
-fn print_prompt(text: &str, print: &mut (dyn FnMut(&Page) + Send)) {
+pub(super) fn print_prompt(text: &str, print: &mut (dyn FnMut(&Page) + Send)) {
     let mut page = Page::new();
     page.text(text);
     print(&page);
@@ -138,13 +163,6 @@ mod tests {
         let mut request = ApprovalRequest::new("call-1", &definition, arguments, access);
         request.callers = vec![ToolId::native("clerk"), ToolId::from_text("shop#order")];
         request
-    }
-
-    #[async_trait]
-    impl TypedLines for std::str::Lines<'_> {
-        async fn next(&mut self) -> Option<String> {
-            Iterator::next(self).map(str::to_owned)
-        }
     }
 
     /// Asks about a call, with the typed text as input. Returns the printed text and the answer.

@@ -15,6 +15,14 @@ pub(super) trait TypedLines: Send {
     async fn next(&mut self) -> Option<String>;
 }
 
+#[cfg(test)]
+#[async_trait]
+impl TypedLines for std::str::Lines<'_> {
+    async fn next(&mut self) -> Option<String> {
+        Iterator::next(self).map(str::to_owned)
+    }
+}
+
 /// Standard input, which is a terminal. On Unix, a read begins only when a line is available. A dropped
 /// [`TypedLines::next`] therefore does not consume a line that another reader waits for.
 pub(super) struct TypedInput;

@@ -30,7 +30,7 @@ pub(crate) struct Explain {
     /// Name of the plugin, as in `toolwit list`
     plugin: String,
     /// Request (`[METHOD] URL`), `read PATH`, `write PATH`, `secret NAME`, `env NAME`, `config KEY`, `keyvalue`,
-    /// `clock`, `random`, `tool ID`, `context KEY` or `blackboard [read|write]`
+    /// `clock`, `random`, `tool ID`, `context KEY`, `blackboard [read|write]` or `ask`
     #[arg(required = true, num_args = 1..=2, value_name = "ACCESS")]
     access: Vec<String>,
     #[command(flatten)]

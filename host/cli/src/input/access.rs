@@ -4,7 +4,7 @@ use toolwit::grants::{AccessMode, AccessRequest, RequestTarget};
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The first words of accesses that are not HTTP requests.
-const FIRST_WORDS: [&str; 11] = [
+const FIRST_WORDS: [&str; 12] = [
     "read",
     "write",
     "secret",
@@ -16,6 +16,7 @@ const FIRST_WORDS: [&str; 11] = [
     "tool",
     "context",
     "blackboard",
+    "ask",
 ];
 
 /// Parses the target of an HTTP request. Returns `None` for an access of another kind.
@@ -37,7 +38,7 @@ pub(crate) fn parse_http_target(access: &str) -> Result<Option<RequestTarget>, E
 /// Checks that an access has the name or the mode that its first word requires.
 fn check_name(first_word: &str, name: &str) -> Result<(), Error> {
     let expected_form = match first_word {
-        "keyvalue" | "clock" | "random" => return Ok(()),
+        "keyvalue" | "clock" | "random" | "ask" => return Ok(()),
         "blackboard" if matches!(name, "" | "read" | "write" | "read-write") => return Ok(()),
         "blackboard" => "`blackboard read` or `blackboard read-write`".to_owned(),
         _ if name.is_empty() => format!("`{first_word} NAME`"),
@@ -66,6 +67,7 @@ pub(crate) fn parse_access<'a>(access: &'a str, target: Option<&'a RequestTarget
         "random" => AccessRequest::Random,
         "tool" => AccessRequest::Tool(name),
         "context" => AccessRequest::ContextKey(name),
+        "ask" => AccessRequest::Ask,
         "blackboard" if matches!(name, "write" | "read-write") => AccessRequest::Blackboard(AccessMode::ReadWrite),
         _ => AccessRequest::Blackboard(AccessMode::Read),
     }

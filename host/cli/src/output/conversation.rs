@@ -3,8 +3,8 @@
 use anstyle::Style;
 
 use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, TITLE, WARN};
-use toolwit::agent::{Event, NestedCallStart, RecordedApprovalDecision};
-use toolwit::tool::{ApprovalBasis, ApprovalDecision, ToolCall, ToolName};
+use toolwit::agent::{Event, NestedCallStart, RecordedAnswer, RecordedApprovalDecision};
+use toolwit::tool::{Answer, ApprovalBasis, ApprovalDecision, ToolCall, ToolName};
 
 /// Width of the label column.
 const LABEL_COLUMNS: usize = 11;
@@ -100,6 +100,19 @@ pub(crate) fn write_event(page: &mut Page, event: &Event) {
     }
 }
 
+/// Returns the answer to a question of a plugin, or the reason why there is none.
+fn answer_text(recorded: &RecordedAnswer) -> String {
+    match (&recorded.answer, &recorded.reason) {
+        (Some(Answer::Accepted(values)), _) => excerpt(&serde_json::Value::Object(values.clone()).to_string()),
+        (Some(Answer::Declined), _) => "declined".to_owned(),
+        (Some(Answer::Cancelled), _) => "cancelled".to_owned(),
+        (None, reason) => format!(
+            "none{}",
+            reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
+        ),
+    }
+}
+
 /// Writes an event of a stored conversation, if it is of interest to people.
 pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
     match event {
@@ -155,6 +168,15 @@ pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
             );
         }
         Event::ApprovalDecided(recorded) => write_paragraph(page, FAINT, "answer", &decision_text(recorded)),
+        Event::QuestionAsked(question) => {
+            write_paragraph(
+                page,
+                WARN,
+                "question",
+                &format!("{} asks: {}", question.plugin, question.message),
+            );
+        }
+        Event::QuestionAnswered(recorded) => write_paragraph(page, FAINT, "answer", &answer_text(recorded)),
         other => write_event(page, other),
     }
 }

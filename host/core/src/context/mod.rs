@@ -21,7 +21,7 @@ pub use deferred_work::{DeferredWork, DeferredWorkHandle};
 pub(crate) use late_reviews::{LateReview, LateReviews};
 pub use meta_filter::MetaFilter;
 pub use origin::Origin;
-pub use output_sink::{NoOutput, OutputSink};
+pub use output_sink::{LogLevel, NoOutput, OutputSink};
 pub use own_calls::OwnCalls;
 pub use principal_name::PrincipalName;
 pub(crate) use prior_decisions::PriorDecisions;

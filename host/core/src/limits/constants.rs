@@ -180,6 +180,23 @@ limits! {
         KEY_BYTES_MAX: usize = 1 << 10, Bytes;
         /// Maximum length of the text that one call of `output` shows to the user.
         OUTPUT_BYTES_MAX: usize = 8 << 10, Bytes;
+        /// Maximum number of questions of a call, with those of nested calls.
+        QUESTIONS_MAX: u32 = 8, Count;
+        /// Maximum time in which a person answers a question.
+        /// The time does not count towards the time limit of the call.
+        ANSWER_WALL_MAX: Duration = Duration::from_secs(600), Time;
+        /// Maximum length of the message of a form.
+        FORM_MESSAGE_BYTES_MAX: usize = 4 << 10, Bytes;
+        /// Maximum size of the schema of a form.
+        FORM_SCHEMA_BYTES_MAX: usize = 16 << 10, Bytes;
+        /// Maximum number of fields of a form.
+        FORM_FIELDS_MAX: usize = 16, Count;
+        /// Maximum number of options of a choice in a form.
+        FORM_OPTIONS_MAX: usize = 64, Count;
+        /// Maximum length of the title of a field or an option of a form, in characters.
+        FORM_TEXT_CHARS_MAX: usize = 120, Count;
+        /// Maximum size of the answer to a form, as JSON.
+        FORM_ANSWER_BYTES_MAX: usize = 64 << 10, Bytes;
     }
     Conversations {
         /// Maximum size of the arguments of a call, as JSON.

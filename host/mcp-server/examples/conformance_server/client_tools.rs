@@ -1,11 +1,12 @@
-//! Tools that ask the client and write to its log.
+//! Tools that ask the model of the client and for its directories, and that ask several questions at once. A plugin can ask for one form
+//! after another: see the guest `showcase`.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolwit::tool::{ToolError, ToolResult};
 use toolwit::{Arguments, Error, ErrorKind, NativeTool, Phase, Tool, ToolContext};
-use toolwit_mcp_server::{ClientRequest, LogLevel, McpClient};
+use toolwit_mcp_server::{ClientRequest, McpClient};
 
 use crate::forms;
 
@@ -31,7 +32,6 @@ fn asking(name: &str, questions: Ask) -> Result<NativeTool, Error> {
     let text = json!({"type": "string"});
     let schema = match name {
         "test_sampling" => json!({"type": "object", "properties": {"prompt": text}, "required": ["prompt"]}),
-        "test_elicitation" => json!({"type": "object", "properties": {"message": text}, "required": ["message"]}),
         _ => json!({"type": "object", "properties": {}}),
     };
     NativeTool::new(name, "Asks the client.", schema, move |arguments, context| async move {
@@ -42,19 +42,6 @@ fn asking(name: &str, questions: Ask) -> Result<NativeTool, Error> {
 
 fn text<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
     arguments.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn rounds() -> Result<NativeTool, Error> {
-    let schema = json!({"type": "object", "properties": {}});
-    let name = "test_input_required_result_multi_round";
-    NativeTool::new(name, "Asks twice.", schema, |_, context| async move {
-        let client = client(&context)?;
-        let name = forms::field("Step 1: What is your name?", "name", "string");
-        let first = client.ask([("step1", name)]).await?;
-        let color = forms::field("Step 2: What is your favorite color?", "color", "string");
-        let second = client.ask([("step2", color)]).await?;
-        Ok(ToolResult::text(json!([first, second]).to_string()))
-    })
 }
 
 fn capable() -> Result<NativeTool, Error> {
@@ -79,56 +66,18 @@ fn capable() -> Result<NativeTool, Error> {
     )
 }
 
-fn logging() -> Result<NativeTool, Error> {
-    let schema = json!({"type": "object", "properties": {}});
-    NativeTool::new(
-        "test_tool_with_logging",
-        "Writes a log.",
-        schema,
-        |_, context| async move {
-            let client = client(&context)?;
-            for message in [
-                "Tool execution started",
-                "Tool processing data",
-                "Tool execution completed",
-            ] {
-                client.log(LogLevel::Info, "conformance", json!(message));
-            }
-            Ok(ToolResult::text("Logging test completed"))
-        },
-    )
-}
-
 /// Returns all tools.
 pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, Error> {
-    let asked: [(&str, Ask); 10] = [
+    let asked: [(&str, Ask); 4] = [
         ("test_sampling", |arguments| {
             vec![("sample", sample(text(arguments, "prompt"), 100))]
         }),
-        ("test_elicitation", |arguments| {
-            vec![("form", forms::contact(text(arguments, "message")))]
-        }),
-        ("test_elicitation_sep1034_defaults", |_| {
-            vec![("form", forms::defaults())]
-        }),
-        ("test_elicitation_sep1330_enums", |_| {
-            vec![("form", forms::enumerations())]
-        }),
         ("test_missing_capability", |_| vec![("sample", sample("Say hello", 50))]),
-        ("test_input_required_result_elicitation", |_| {
-            vec![("user_name", forms::field("What is your name?", "name", "string"))]
-        }),
         ("test_input_required_result_sampling", |_| {
             vec![("capital_question", sample("What is the capital of France?", 100))]
         }),
         ("test_input_required_result_list_roots", |_| {
             vec![("client_roots", ClientRequest::Roots)]
-        }),
-        ("test_input_required_result_request_state", |_| {
-            vec![("confirm", forms::field("Please confirm", "ok", "boolean"))]
-        }),
-        ("test_input_required_result_tampered_state", |_| {
-            vec![("confirm", forms::field("Please confirm", "ok", "boolean"))]
         }),
     ];
     let several = asking("test_input_required_result_multiple_inputs", |_| {
@@ -139,6 +88,6 @@ pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, Error> {
         ]
     });
     let single = asked.into_iter().map(|(name, questions)| asking(name, questions));
-    let tools = single.chain([several, rounds(), capable(), logging()]);
+    let tools = single.chain([several, capable()]);
     tools.map(|tool| Ok(Arc::new(tool?) as Arc<dyn Tool>)).collect()
 }

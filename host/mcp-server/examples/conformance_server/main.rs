@@ -1,5 +1,5 @@
-//! The server that the conformance suites of the Model Context Protocol test: plugins, tools that use the client, and the content of
-//! `content.toml`.
+//! The server that the conformance suites of the Model Context Protocol test: plugins, the content of `content.toml`, and native tools for
+//! what a plugin cannot do, such as to ask the model of the client.
 //!
 //! ```sh
 //! toolwit build tests/guests/rust/showcase --out plugins
@@ -18,6 +18,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use toolwit::grants::{GrantRules, GrantScope, GrantedVersion, NewGrant};
 use toolwit::registry::WatchOptions;
 use toolwit::{Error, Exposure, Toolwit};
 use toolwit_mcp_server::{HttpListener, HttpOptions, McpServer, Principal, ServedContent};
@@ -43,8 +44,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         quiet: Duration::from_millis(50),
         ..WatchOptions::default()
     };
+    let grant = NewGrant {
+        plugin: "showcase".to_owned(),
+        version: GrantedVersion::Any,
+        scope: GrantScope::Always,
+        rules: GrantRules {
+            ask: true,
+            ..GrantRules::default()
+        },
+    };
     let host = Toolwit::builder()
         .plugins(&plugins)
+        .grant(grant)
         .tools(client_tools::tools()?)
         .tools(server_tools::tools(&plugins)?)
         .tools(task_tools::tools()?)

@@ -9,8 +9,9 @@ use rmcp::service::{Peer, RequestContext};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::client::McpClient;
 use crate::wire::Notes;
-use toolwit::tool::{Origin, OutputSink};
+use toolwit::tool::{LogLevel, Origin, OutputSink};
 
 /// Maximum number of progress messages that wait for a slow client. Further messages are dropped, because each progress
 /// message replaces the previous one.
@@ -28,6 +29,8 @@ pub(super) struct CallOutput {
     progress_queue: Mutex<Option<mpsc::Sender<String>>>,
     /// The messages to the user.
     notes: Mutex<Notes>,
+    /// The client whose log receives the log messages of plugins.
+    client: McpClient,
 }
 
 /// The output of a running call, and the task that sends the progress to the client.
@@ -39,7 +42,7 @@ pub(super) struct RunningOutput {
 
 impl CallOutput {
     /// Creates the output of a call. If the request has a progress token, starts the task that sends the progress.
-    pub(super) fn start(request: &RequestContext<RoleServer>) -> RunningOutput {
+    pub(super) fn start(request: &RequestContext<RoleServer>, client: McpClient) -> RunningOutput {
         let (progress_queue, progress_task) = match request.meta.get_progress_token() {
             Some(token) => {
                 let (sender, receiver) = mpsc::channel(PROGRESS_WAITING_MAX);
@@ -53,6 +56,7 @@ impl CallOutput {
         let output = Arc::new(Self {
             progress_queue: Mutex::new(progress_queue),
             notes: Mutex::default(),
+            client,
         });
         RunningOutput { output, progress_task }
     }
@@ -105,6 +109,14 @@ impl OutputSink for CallOutput {
 
     fn shows_chunks(&self, _origin: &Origin) -> bool {
         false
+    }
+
+    fn accepts_log(&self) -> bool {
+        true
+    }
+
+    fn log(&self, level: LogLevel, logger: &str, text: &str) {
+        self.client.log(level, logger, text.into());
     }
 }
 

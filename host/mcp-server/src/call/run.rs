@@ -7,11 +7,11 @@ use rmcp::service::RequestContext;
 use serde_json::json;
 
 use super::output::CallOutput;
-use crate::client::{InputRound, LogLevel, McpClient};
+use crate::client::{ClientRespondent, InputRound, McpClient};
 use crate::principal::Principal;
 use crate::wire::{Notes, TraceMeta, call_context};
 use toolwit::agent::{SessionAnswer, ToolSession};
-use toolwit::tool::DeferredWork;
+use toolwit::tool::{DeferredWork, LogLevel};
 use toolwit::{Arguments, Error};
 
 /// The outcome of a call.
@@ -48,11 +48,12 @@ pub(crate) async fn call(
         round,
         log_min,
     } = call_request;
-    let running_output = CallOutput::start(request);
     let (client, mut outbox) = McpClient::of_request(request, round, log_min);
+    let running_output = CallOutput::start(request, client.clone());
     let context = call_context(principal.context(), &TraceMeta(&request.meta))
         .with_cancel_token(request.ct.clone())
         .with_output(running_output.output())
+        .with_respondent(Arc::new(ClientRespondent))
         .with_extension(client.clone());
     let context = match request.extensions.get::<DeferredWork>() {
         Some(deferred_work) => context.with_extension(deferred_work.clone()),

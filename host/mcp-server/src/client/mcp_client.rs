@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, InputRequest};
@@ -14,14 +13,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::client_request::{ClientRequest, capability_name, is_valid_answer, missing_capability};
 use super::input_round::{APPROVAL_KEY, InputRound};
-use super::log_level::LogLevel;
 use super::outbox::{CLIENT_GONE, LogMessage, Outbox, OutgoingMessage, Question};
 use super::task_slot::TaskSlot;
-use toolwit::tool::{CallChain, ToolError};
+use toolwit::limits::ANSWER_WALL_MAX;
+use toolwit::tool::{CallChain, LogLevel, ToolError};
 use toolwit::{Error, ErrorKind, Phase, ToolContext};
-
-/// Maximum time in which the client answers a request. It includes the time in which earlier questions are answered.
-const ANSWER_WALL_MAX: Duration = Duration::from_secs(10 * 60);
 
 const TOO_LATE: &str = "the user did not answer in time";
 
@@ -57,7 +53,7 @@ pub struct McpClient {
     /// The task that the call may become.
     task_slot: TaskSlot,
     /// Whether another tool made the call. The client can repeat only calls that it made itself.
-    is_nested: bool,
+    pub(super) is_nested: bool,
 }
 
 impl McpClient {
@@ -184,6 +180,11 @@ impl McpClient {
         answered
             .map_err(|_| TOO_LATE)?
             .unwrap_or(Err("the client did not answer"))
+    }
+
+    /// Returns whether a question ends the call, so that the client repeats it with the answer.
+    pub(crate) fn repeats_calls(&self) -> bool {
+        self.round().is_some()
     }
 
     /// Returns whether the client has the capability for a request.

@@ -5,6 +5,7 @@
 //! and the sealed state.
 
 mod client_request;
+mod client_respondent;
 mod input_round;
 mod log_level;
 mod mcp_client;
@@ -14,8 +15,9 @@ mod redeemed_states;
 mod task_slot;
 
 pub use client_request::ClientRequest;
+pub(crate) use client_respondent::ClientRespondent;
 pub(crate) use input_round::InputRound;
-pub use log_level::LogLevel;
+pub(crate) use log_level::level_of_wire;
 pub use mcp_client::McpClient;
 pub(crate) use question_state::{QuestionBinding, QuestionSealer};
 pub(crate) use task_slot::TaskSlot;

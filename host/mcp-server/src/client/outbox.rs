@@ -10,8 +10,9 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::client_request::{answer_value, server_request};
-use super::log_level::LogLevel;
+use super::log_level::level_to_wire;
 use crate::open_streams::OpenStreams;
+use toolwit::tool::LogLevel;
 
 /// The reason why there is no answer, if the client has no connection.
 pub(super) const CLIENT_GONE: &str = "the client is gone";
@@ -42,7 +43,7 @@ pub(super) struct LogMessage {
 
 impl LogMessage {
     fn into_wire(self) -> LoggingMessageNotificationParam {
-        LoggingMessageNotificationParam::new(self.level.to_wire(), self.data).with_logger(self.logger)
+        LoggingMessageNotificationParam::new(level_to_wire(self.level), self.data).with_logger(self.logger)
     }
 }
 

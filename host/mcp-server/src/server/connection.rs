@@ -23,7 +23,7 @@ use tokio::sync::OnceCell;
 use super::content_requests::ContentRequests;
 use super::mcp_server::ServerState;
 use super::task_call;
-use crate::client::LogLevel;
+use crate::client::level_of_wire;
 use crate::content::{supports_ui, without_ui};
 use crate::principal::Principal;
 use crate::session::ClientSession;
@@ -271,7 +271,7 @@ impl ServerHandler for Connection {
         if Revision::of(&context) == Revision::Stateless {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, SET_LEVEL, None));
         }
-        let level = LogLevel::of_wire(request.level);
+        let level = level_of_wire(request.level);
         self.session(&context).await?.set_log_min(level);
         Ok(())
     }

@@ -8,12 +8,12 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
 use crate::call::{CallOutcome, CallRequest, call};
-use crate::client::LogLevel;
 use crate::content::UiPages;
 use crate::principal::Principal;
 use crate::wire::{self, ResultShape, Revision};
 use toolwit::agent::ToolSession;
 use toolwit::registry::Registry;
+use toolwit::tool::LogLevel;
 use toolwit::{Arguments, Error};
 
 /// Maximum number of resources to which a session can subscribe.

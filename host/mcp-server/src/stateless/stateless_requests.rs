@@ -17,7 +17,7 @@ use super::live_session::{EntityMethod, LiveSession};
 use super::live_sessions::LiveSessions;
 use super::meta_tools;
 use crate::call::{CallOutcome, CallRequest, call};
-use crate::client::{InputRound, LogLevel, QuestionBinding, QuestionSealer};
+use crate::client::{InputRound, QuestionBinding, QuestionSealer, level_of_wire};
 use crate::principal::Principal;
 use crate::tasks::TaskSupport;
 use crate::wire::{self, ResultShape, Revision};
@@ -259,7 +259,7 @@ impl StatelessRequests {
             principal: scope.principal,
             request: scope.request,
             round: Some(scope.round.clone()),
-            log_min: scope.request.meta.log_level().map(LogLevel::of_wire),
+            log_min: scope.request.meta.log_level().map(level_of_wire),
         };
         let CallOutcome { answer, notes } = call(&session.tools, name, arguments, request).await;
         let mut result = match answer {

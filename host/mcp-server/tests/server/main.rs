@@ -18,6 +18,7 @@ mod line_client;
 mod lost_clients;
 mod notifications;
 mod protocol;
+mod questions;
 mod session_limits;
 mod sessions;
 mod tasks;

@@ -79,13 +79,14 @@ pub(crate) async fn call_interceptor(
     Ok(work.decision)
 }
 
-/// Returns the context for the call of an interceptor. The context has the time limit of interceptors. It does not have tools,
-/// background tasks, or the rights and remaining fuel of the surrounding calls.
+/// Returns the context for the call of an interceptor. The context has the time limit of interceptors. It does not have tools, a
+/// person who could be asked, background tasks, or the rights and remaining fuel of the surrounding calls.
 fn interceptor_context(context: &ToolContext) -> ToolContext {
     let limits = LimitOverrides::default().with_wall_max(INTERCEPTOR_WALL_MAX);
     context
         .clone()
         .without_tools()
+        .without_respondent()
         .without_background_tasks()
         .without_extension::<CallStack>()
         .without_extension::<FuelMeter>()

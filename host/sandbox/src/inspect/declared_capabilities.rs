@@ -23,6 +23,8 @@ pub enum Capability {
     Context,
     /// The blackboard: objects that the tools of a conversation share.
     Blackboard,
+    /// Questions to the person who uses the host.
+    Ask,
     /// Clocks.
     Clock,
     /// Random bytes.
@@ -31,13 +33,15 @@ pub enum Capability {
 
 /// The imports that declare a capability: interfaces, and single functions of an interface (`INTERFACE#FUNCTION`). A component
 /// can use a capability only if it imports one of them.
-const DECLARING_IMPORTS: [(&str, Capability); 19] = [
+const DECLARING_IMPORTS: [(&str, Capability); 21] = [
     ("near:agent/host#http-request", Capability::Http),
     ("near:agent/host#now-millis", Capability::Clock),
     ("near:agent/host#tool-invoke", Capability::Tools),
     ("near:agent/host#workspace-read", Capability::Files),
+    ("toolwit:plugin/ask", Capability::Ask),
     ("toolwit:plugin/blackboard", Capability::Blackboard),
     ("toolwit:plugin/context", Capability::Context),
+    ("toolwit:plugin/http", Capability::Http),
     ("toolwit:plugin/tools", Capability::Tools),
     ("wasi:cli/environment", Capability::Env),
     ("wasi:clocks/monotonic-clock", Capability::Clock),

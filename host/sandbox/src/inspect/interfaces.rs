@@ -4,15 +4,18 @@
 use semver::{Version, VersionReq};
 
 /// The version of the package `toolwit:plugin` that the host implements.
-pub(crate) const PLUGIN_VERSION: &str = "0.1.1";
+pub(crate) const PLUGIN_VERSION: &str = "0.1.2";
 
 /// The prefix of every interface name of the package `toolwit:plugin`.
 pub(crate) const PLUGIN_PACKAGE: &str = "toolwit:plugin/";
 
 /// The interfaces of `toolwit:plugin` that a component can import.
-const PLUGIN_INTERFACES: [&str; 4] = [
+const PLUGIN_INTERFACES: [&str; 7] = [
+    "toolwit:plugin/ask",
     "toolwit:plugin/blackboard",
     "toolwit:plugin/context",
+    "toolwit:plugin/http",
+    "toolwit:plugin/log",
     "toolwit:plugin/output",
     "toolwit:plugin/tools",
 ];
@@ -171,6 +174,7 @@ mod tests {
             "wasi:sockets/tcp@0.2.6",
             "toolwit:plugin/output@0.1.0",
             "toolwit:plugin/output@0.1.1",
+            "toolwit:plugin/ask@0.1.2",
             "near:agent/host@0.3.0",
             "near:agent/host@0.4.0",
             "wasi:logging/logging@0.1.0-draft",
@@ -190,7 +194,7 @@ mod tests {
             "wasi:http/handler@0.3.0",
             "wasi:cli/environment",
             "wasi:nn/tensor@0.2.0",
-            "toolwit:plugin/output@0.1.2",
+            "toolwit:plugin/output@0.1.3",
             "toolwit:plugin/output@0.2.0",
             "toolwit:plugin/dynamic@0.1.0",
             "near:agent/host",

@@ -73,6 +73,8 @@ fn rules_outside_of(directory: &Path, rules: &GrantRules) -> GrantRules {
         tools: _,
         context: _,
         blackboard: _,
+        // A case has no person who could be asked.
+        ask: _,
     } = rules.clone();
     GrantRules {
         http,

@@ -9,9 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::outcome::CallOutcome;
 use self::script::{AfterError, Script, run_script};
+use crate::approval::{NoScreen, TerminalRespondent};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hint;
+use crate::input::approvals::can_ask;
 use crate::input::call_arguments::CallArguments;
 use crate::input::interceptors::InterceptorFlags;
 use crate::input::limits::LimitFlags;
@@ -179,11 +181,16 @@ async fn find_everywhere(
         })
 }
 
-/// Returns the context of a call, which prints the output of the tool while it runs.
+/// Returns the context of a call, which prints the output of the tool while it runs. At a terminal, the person answers the questions
+/// of plugins.
 fn call_context(printer: Printer, cancel: &CancellationToken) -> ToolContext {
-    ToolContext::new()
+    let context = ToolContext::new()
         .with_cancel_token(cancel.clone())
-        .with_output(Arc::new(ToolOutput(printer)))
+        .with_output(Arc::new(ToolOutput(printer)));
+    if can_ask() {
+        return context.with_respondent(Arc::new(TerminalRespondent::new(Arc::new(NoScreen))));
+    }
+    context
 }
 
 /// Compiles the plugin of a tool, with a spinner. Does nothing for a tool that is not from a plugin. An interrupt ends

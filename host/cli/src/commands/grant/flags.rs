@@ -46,6 +46,9 @@ pub(super) struct RuleFlags {
     /// Access to the blackboard of the conversation
     #[arg(long, value_name = "read|read-write")]
     blackboard: Option<String>,
+    /// Questions to the person who uses the host
+    #[arg(long)]
+    ask: bool,
     /// Name of a stored secret; needs --to and --as
     #[arg(long, value_name = "NAME", requires_all = ["to", "placement"])]
     secret: Option<String>,
@@ -85,6 +88,7 @@ impl RuleFlags {
             tools: self.tool.clone(),
             context: self.context.clone(),
             blackboard: self.blackboard.as_deref().map(str::parse).transpose()?,
+            ask: self.ask,
             ..GrantRules::default()
         })
     }
@@ -112,6 +116,7 @@ pub(super) fn rule_kinds(rules: &GrantRules) -> Vec<(&'static str, &'static [Cap
         (!rules.tools.is_empty(), "tools", &[Capability::Tools]),
         (!rules.context.is_empty(), "context", &[Capability::Context]),
         (rules.blackboard.is_some(), "blackboard", &[Capability::Blackboard]),
+        (rules.ask, "ask", &[Capability::Ask]),
         (
             !rules.secrets.is_empty(),
             "secret",

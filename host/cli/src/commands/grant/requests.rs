@@ -50,6 +50,7 @@ fn access_of(grant: &MissingGrant) -> String {
         ("http", Some((methods, url))) => format!("{methods} {}", with_scheme(url)),
         ("http", None) => format!("GET {}", with_scheme(&grant.value)),
         ("secret", Some((name, _))) => format!("secret {name}"),
+        ("ask", _) => "ask".to_owned(),
         (key, _) => format!("{key} {}", grant.value),
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::RunProgress;
-use crate::approval::{AnswerFile, DeferredApprover, PreparedAnswers, TerminalApprover, pending_question};
+use crate::approval::{
+    AnswerFile, DeferredApprover, PreparedAnswers, TerminalApprover, TerminalRespondent, pending_question,
+};
 use crate::input::approvals::can_ask;
 use crate::input::configuration::data_path;
 use crate::input::sessions::SessionFlags;
@@ -12,7 +14,7 @@ use crate::shell::SuggestedCommand;
 use toolwit::agent::{RecordedApprovalRequest, SessionId, StartedReplay, Suspension};
 use toolwit::limits::Span;
 use toolwit::tool::{Approval, ApprovalMemory, ApprovalPolicy, ApprovalRequest, Approvals, Approver};
-use toolwit::{Error, ErrorKind, Phase};
+use toolwit::{ConversationBuilder, Error, ErrorKind, Phase};
 
 /// Returns the approver of a run: a person at the terminal or, without a terminal, `deferred_approver`. `None` if there
 /// is neither.
@@ -24,6 +26,15 @@ pub(crate) fn approver(
         return Some(Arc::new(TerminalApprover::new(progress.clone())));
     }
     deferred_approver.map(|approver| approver.clone() as _)
+}
+
+/// Lets the person at the terminal answer the questions of plugins. Without a terminal, they are refused at once.
+pub(super) fn with_respondent(builder: ConversationBuilder, progress: &Arc<RunProgress>) -> ConversationBuilder {
+    if can_ask() {
+        builder.respondent(Arc::new(TerminalRespondent::new(progress.clone())))
+    } else {
+        builder
+    }
 }
 
 /// Creates the approver that leaves questions to another process. Returns `None` at a terminal, or without

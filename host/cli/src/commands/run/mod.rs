@@ -35,10 +35,9 @@ use toolwit::model::{ChatModel, ToolDelivery};
 use toolwit::models::connect;
 use toolwit::registry::Project;
 use toolwit::tool::{Origin, OutputSink, ToolContext};
-use toolwit::{Conversation, ConversationBuilder, Exposure, Toolwit, ToolwitBuilder};
-use toolwit::{Error, ErrorKind, Phase};
+use toolwit::{Conversation, ConversationBuilder, Error, ErrorKind, Exposure, Phase, Toolwit, ToolwitBuilder};
 
-use approvals::{approvals, forked_approvals};
+use approvals::{approvals, forked_approvals, with_respondent};
 pub(crate) use approvals::{approver, deferred_approver, report_waiting_calls, suspend_for_later};
 pub(crate) use ending::{next_run_command, print_end, print_end_in_session, print_error_with_outcome, print_failure};
 pub(crate) use progress::RunProgress;
@@ -180,10 +179,9 @@ impl Run {
 }
 
 /// Returns an outcome whose answer is the parsed value, without the text around it.
-fn json_outcome(typed: TypedOutcome<Value>) -> RunOutcome {
-    let mut outcome = typed.outcome;
-    outcome.answer = Some(format!("{:#}", typed.value));
-    outcome
+fn json_outcome(mut typed: TypedOutcome<Value>) -> RunOutcome {
+    typed.outcome.answer = Some(format!("{:#}", typed.value));
+    typed.outcome
 }
 
 /// Opens the session, if it exists.
@@ -311,9 +309,11 @@ impl RunFlags {
             builder = builder.journal(journal);
         }
         builder = match self.replay {
-            Some(replay) if self.is_forked => builder.approvals(forked_approvals(policy, &progress, &replay)),
+            Some(replay) if self.is_forked => {
+                with_respondent(builder, &progress).approvals(forked_approvals(policy, &progress, &replay))
+            }
             Some(_) => builder,
-            None => builder.approvals(approvals(policy, &progress, self.answers)),
+            None => with_respondent(builder, &progress).approvals(approvals(policy, &progress, self.answers)),
         };
         if let Some(approver) = self.deferred_approver {
             builder = builder.observer(move |event: &Event, origin: &Origin| approver.observe(event, origin));

@@ -210,6 +210,14 @@ fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> 
             format!("a strategy panicked at the result of {trigger}"),
         ),
         Event::ApprovalDecided(decided) => note_row("approval", format!("{}: {:?}", decided.tool, decided.decision)),
+        Event::QuestionAsked(question) => note_row("question", format!("{}: {}", question.plugin, question.message)),
+        Event::QuestionAnswered(answered) => {
+            let answer = match &answered.answer {
+                Some(answer) => format!("{answer:?}"),
+                None => answered.reason.clone().unwrap_or_default(),
+            };
+            note_row("answer", answer)
+        }
         Event::Finished {
             stop,
             iterations,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zeroize::Zeroizing;
@@ -50,6 +51,8 @@ pub(crate) struct CallAuthority {
     denials: Mutex<Option<Box<DenialLog>>>,
     /// The allowed accesses, as text for the trace.
     allowed_accesses: Mutex<BTreeSet<String>>,
+    /// See [`Self::may_have_changed_something`].
+    may_have_changed: AtomicBool,
     /// Whether another plugin makes the call and lacks some of this plugin's rights. `rights` then omits those rights.
     is_narrowed: bool,
 }
@@ -72,6 +75,7 @@ impl CallAuthority {
             keyvalue,
             denials: Mutex::default(),
             allowed_accesses: Mutex::default(),
+            may_have_changed: AtomicBool::new(false),
             is_narrowed,
         }
     }
@@ -125,10 +129,18 @@ impl CallAuthority {
 
     /// Records an allowed access for the trace.
     pub(crate) fn record_access(&self, request: &AccessRequest<'_>) {
+        if request.may_change() {
+            self.may_have_changed.store(true, Ordering::Relaxed);
+        }
         let mut accesses = self.allowed_accesses.lock().unwrap_or_else(PoisonError::into_inner);
         if accesses.len() < ALLOWED_ACCESSES_MAX {
             accesses.insert(printable(&self.redactor.redact_text(&request.to_argument())).to_string());
         }
+    }
+
+    /// Returns whether one of the allowed accesses so far may have changed something outside the instance.
+    pub(crate) fn may_have_changed_something(&self) -> bool {
+        self.may_have_changed.load(Ordering::Relaxed)
     }
 
     /// Returns the value of a setting. Returns `None` and records a denied access if the plugin may not read it.

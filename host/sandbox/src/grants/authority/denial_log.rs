@@ -93,7 +93,9 @@ impl DenialNotice {
     /// Returns what the guest is told if the host denies this request.
     fn of(request: &AccessRequest<'_>, denial: &Denial) -> Self {
         match request {
-            AccessRequest::Http(_) | AccessRequest::Tool(_) | AccessRequest::Blackboard(_) => Self::denied(denial),
+            AccessRequest::Http(_) | AccessRequest::Tool(_) | AccessRequest::Blackboard(_) | AccessRequest::Ask => {
+                Self::denied(denial)
+            }
             _ => Self::Silent,
         }
     }

@@ -51,6 +51,8 @@ struct GrantFormat {
     #[serde(default)]
     context: Vec<String>,
     blackboard: Option<AccessMode>,
+    #[serde(default)]
+    ask: bool,
     clock: Option<ClockRule>,
     random: Option<RandomRule>,
 }
@@ -157,6 +159,7 @@ impl GrantFormat {
                 tools: self.tools,
                 context: self.context,
                 blackboard: self.blackboard,
+                ask: self.ask,
                 clock: self.clock,
                 random: self.random,
             },

@@ -36,6 +36,8 @@ pub enum AccessRequest<'a> {
     ContextKey(&'a str),
     /// Read or write the blackboard of the conversation.
     Blackboard(AccessMode),
+    /// Ask the person who uses the host.
+    Ask,
 }
 
 impl AccessRequest<'_> {
@@ -53,6 +55,23 @@ impl AccessRequest<'_> {
             Self::Tool(_) => &[Capability::Tools],
             Self::ContextKey(_) => &[Capability::Context],
             Self::Blackboard(_) => &[Capability::Blackboard],
+            Self::Ask => &[Capability::Ask],
+        }
+    }
+
+    /// Returns whether the access may change something outside the instance of the plugin.
+    pub(crate) fn may_change(&self) -> bool {
+        match self {
+            Self::Http(target) => !matches!(target.method.as_str(), "GET" | "HEAD"),
+            Self::File(_, mode) | Self::Blackboard(mode) => *mode == AccessMode::ReadWrite,
+            Self::KeyValue | Self::Tool(_) => true,
+            Self::Secret(_)
+            | Self::Variable(_)
+            | Self::Setting(_)
+            | Self::Clock
+            | Self::Random
+            | Self::ContextKey(_)
+            | Self::Ask => false,
         }
     }
 
@@ -73,6 +92,7 @@ impl AccessRequest<'_> {
             Self::ContextKey(key) => format!("context {key}"),
             Self::Blackboard(AccessMode::Read) => "blackboard read".to_owned(),
             Self::Blackboard(AccessMode::ReadWrite) => "blackboard write".to_owned(),
+            Self::Ask => "ask".to_owned(),
         }
     }
 
@@ -89,6 +109,7 @@ impl AccessRequest<'_> {
             Self::Tool(id) => ("tools", (*id).to_owned()),
             Self::ContextKey(key) => ("context", (*key).to_owned()),
             Self::Blackboard(mode) => ("blackboard", mode.to_string()),
+            Self::Ask => ("ask", true.to_string()),
             Self::Secret(_) | Self::Clock | Self::Random => return None,
         })
     }
@@ -111,6 +132,7 @@ impl fmt::Display for AccessRequest<'_> {
             Self::ContextKey(key) => write!(f, "read the key `{key}` of the context"),
             Self::Blackboard(AccessMode::Read) => f.write_str("read the blackboard"),
             Self::Blackboard(AccessMode::ReadWrite) => f.write_str("write to the blackboard"),
+            Self::Ask => f.write_str("ask the user"),
         }
     }
 }
@@ -272,6 +294,7 @@ fn capability_noun(capability: Capability) -> &'static str {
         Capability::Tools => "other tools",
         Capability::Context => "the call's context",
         Capability::Blackboard => "the blackboard",
+        Capability::Ask => "questions to the user",
         Capability::Clock => "clocks",
         Capability::Random => "randomness",
     }

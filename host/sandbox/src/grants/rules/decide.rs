@@ -96,6 +96,7 @@ fn rule_for(rights: &EffectiveRights, request: &AccessRequest<'_>) -> Result<Opt
             Some(AccessMode::Read) if *mode == AccessMode::ReadWrite => Err(denial_of_writing(0)),
             granted => only_rule(granted.is_some()),
         },
+        AccessRequest::Ask => only_rule(rules.ask),
         // Unreachable: the `match` above has already returned.
         AccessRequest::Clock | AccessRequest::Random => Ok(ONLY_RULE),
     }

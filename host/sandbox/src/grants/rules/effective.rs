@@ -8,7 +8,7 @@ use super::access::{AccessRequest, Decision, Denial};
 use super::decide::decide;
 use super::directory_rule::{AccessMode, DirectoryRule};
 use super::error::FilePosition;
-use super::grant::{Grant, GrantRules, GrantedVersion, Grants};
+use super::grant::{Grant, GrantRules, Grants};
 use super::http_rule::HttpRule;
 use super::request_target::RequestTarget;
 use super::secret_rule::SecretRule;
@@ -187,6 +187,7 @@ impl EffectiveRights {
         if declared.has(Capability::Blackboard) {
             rules.blackboard = rules.blackboard.or(granted.blackboard);
         }
+        rules.ask |= granted.ask && declared.has(Capability::Ask);
         // The clock and random rules only restrict, so they apply even if the component does not declare these capabilities.
         rules.clock = rules.clock.or(granted.clock);
         rules.random = rules.random.or(granted.random);
@@ -326,6 +327,7 @@ impl EffectiveRights {
             && before.tools.iter().all(|id| now.tools.contains(id))
             && before.context.iter().all(|key| now.context.contains(key))
             && (before.blackboard.is_none() || before.blackboard == now.blackboard)
+            && (!before.ask || now.ask)
     }
 
     /// Narrows the rights to those that a calling plugin has as well. A rule for something outside the plugin remains only if
@@ -350,6 +352,7 @@ impl EffectiveRights {
             blackboard: own_rules
                 .blackboard
                 .filter(|_| own_rules.blackboard == caller_rules.blackboard),
+            ask: own_rules.ask && caller_rules.ask,
             // The clock and random rules restrict: a source that is frozen for one of the two plugins is frozen.
             clock: match (own_rules.clock, caller_rules.clock) {
                 (Some(ClockRule::Frozen(_)), _) | (_, None) => own_rules.clock,
@@ -385,15 +388,7 @@ impl EffectiveRights {
             AccessRequest::Clock => rules.clock.map(|rule| rule.to_string()),
             AccessRequest::Random => rules.random.map(|rule| rule.to_string()),
             AccessRequest::Blackboard(_) => rules.blackboard.map(|mode| format!("the blackboard, {mode}")),
+            AccessRequest::Ask => rules.ask.then(|| "questions to the user".to_owned()),
         }
     }
-}
-
-/// Returns the grants that name the plugin but are for a component with another digest. An operator can renew them.
-#[must_use]
-pub fn stale_grants<'a>(grants: &'a Grants, plugin: &str, digest: &str) -> Vec<&'a Grant> {
-    let is_stale = |grant: &&Grant| {
-        grant.plugin == plugin && matches!(&grant.version, GrantedVersion::Digest(granted) if granted != digest)
-    };
-    grants.grants.iter().filter(is_stale).collect()
 }

@@ -69,12 +69,20 @@ pub struct GrantRules {
     /// Access to the blackboard of a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blackboard: Option<AccessMode>,
+    /// Questions to the person who uses the host.
+    #[serde(skip_serializing_if = "is_false")]
+    pub ask: bool,
     /// The time that the guest's clocks show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockRule>,
     /// The source of the guest's random bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub random: Option<RandomRule>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl GrantRules {
@@ -102,6 +110,7 @@ impl GrantRules {
         self.tools.retain(|tool| keep(&format!("tool {tool}")));
         self.context.retain(|key| keep(&format!("context {key}")));
         self.blackboard.take_if(|mode| !keep(&format!("blackboard {mode}")));
+        self.ask = self.ask && keep("ask");
         self.clock.take_if(|rule| !keep(&format!("clock {rule}")));
         self.random.take_if(|rule| !keep(&format!("random {rule}")));
     }
@@ -117,6 +126,7 @@ impl GrantRules {
         self.tools.retain(|tool| !others.tools.contains(tool));
         self.context.retain(|key| !others.context.contains(key));
         self.blackboard.take_if(|mode| others.blackboard == Some(*mode));
+        self.ask &= !others.ask;
         self.clock.take_if(|rule| others.clock == Some(*rule));
         self.random.take_if(|rule| others.random == Some(*rule));
     }
@@ -205,4 +215,13 @@ impl Grant {
                 GrantedVersion::Digest(granted) => granted == digest,
             }
     }
+}
+
+/// Returns the grants that name the plugin but are for a component with another digest. An operator can renew them.
+#[must_use]
+pub fn stale_grants<'a>(grants: &'a Grants, plugin: &str, digest: &str) -> Vec<&'a Grant> {
+    let is_stale = |grant: &&Grant| {
+        grant.plugin == plugin && matches!(&grant.version, GrantedVersion::Digest(granted) if granted != digest)
+    };
+    grants.grants.iter().filter(is_stale).collect()
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::compute_turns::Turn;
 use super::shared_budget::SharedBudget;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::{PrincipalName, ToolContext, WallClock};
+use toolwit_core::{PrincipalName, StoppedClock, ToolContext, WallClock};
 
 /// The start time of a call, with its limits and its context, from which the deadline is computed. The deadline covers
 /// instantiation, guest code and host calls.
@@ -21,8 +21,8 @@ pub(crate) struct CallClock<'a> {
     pub(crate) turn: Turn,
     /// The budgets that all calls share; `None` for a spare instance, which belongs to no call.
     pub(crate) budgets: Option<&'a SharedBudgets>,
-    /// The clock that stops while a person is asked about a nested call. `None` if the context has no tools, because the call
-    /// then cannot make nested calls.
+    /// The clock that stops while a person is asked: about a nested call, or by the guest. `None` if the context has neither tools
+    /// nor a respondent, because no person is then asked during the call.
     wall_clock: Option<Arc<WallClock>>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct SharedBudgets {
     pub(crate) files: Arc<SharedBudget>,
 }
 
-/// The time at which a call must end. The deadline moves while a person is asked about a nested call.
+/// The time at which a call must end. The deadline moves while a person is asked about a nested call, or by the guest.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadline {
     started: Instant,
@@ -61,6 +61,12 @@ impl Deadline {
         }
     }
 
+    /// Stops the clock of this deadline, and the clocks of the surrounding calls and of the run, until the returned guard is
+    /// dropped.
+    pub(crate) fn stop_clock(&self) -> Option<StoppedClock> {
+        self.wall_clock.as_ref().map(WallClock::stop)
+    }
+
     /// Adds the clock of this deadline to the context of a nested call, so that questions about the nested call move
     /// the deadline.
     pub(crate) fn add_clock_to(&self, nested_context: ToolContext) -> ToolContext {
@@ -73,13 +79,14 @@ impl Deadline {
 
 impl<'a> CallClock<'a> {
     pub(crate) fn start(limits: &'a CallLimits, context: &'a ToolContext) -> Self {
+        let can_stop = context.tools().is_some() || context.respondent().is_some();
         Self {
             limits,
             started: Instant::now(),
             context,
             turn: Turn::unlimited(),
             budgets: None,
-            wall_clock: context.tools().map(|_| WallClock::start(WallClock::of(context))),
+            wall_clock: can_stop.then(|| WallClock::start(WallClock::of(context))),
         }
     }
 

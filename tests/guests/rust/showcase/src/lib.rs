@@ -3,6 +3,8 @@
 wit_bindgen::generate!({ generate_all });
 
 use exports::test::showcase::showcase::{Guest, ToolResult};
+use toolwit::plugin::ask::{self, Answer, AskError, Form};
+use toolwit::plugin::log::{self, Level};
 use toolwit::plugin::output;
 use toolwit::plugin::types::Artifact;
 
@@ -35,7 +37,91 @@ fn result(text: &str, artifacts: Vec<Artifact>) -> ToolResult {
     }
 }
 
+/// A form for a name and an address.
+const CONTACT: &str = r#"{"type": "object", "properties": {
+    "username": {"type": "string", "description": "User's response"},
+    "email": {"type": "string", "description": "User's email address"}
+}, "required": ["username", "email"]}"#;
+
+/// A form with a field of each type, with a default.
+const DEFAULTS: &str = r#"{"type": "object", "properties": {
+    "name": {"type": "string", "default": "John Doe"},
+    "age": {"type": "integer", "default": 30},
+    "score": {"type": "number", "default": 95.5},
+    "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+    "verified": {"type": "boolean", "default": true}
+}, "required": []}"#;
+
+/// A form with a field of each kind of choice.
+const CHOICES: &str = r#"{"type": "object", "properties": {
+    "untitledSingle": {"type": "string", "enum": ["option1", "option2", "option3"]},
+    "titledSingle": {"type": "string", "oneOf": [
+        {"const": "value1", "title": "First"}, {"const": "value2", "title": "Second"}, {"const": "value3", "title": "Third"}
+    ]},
+    "legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": ["One", "Two", "Three"]},
+    "untitledMulti": {"type": "array", "items": {"type": "string", "enum": ["option1", "option2", "option3"]}},
+    "titledMulti": {"type": "array", "items": {"anyOf": [
+        {"const": "value1", "title": "First"}, {"const": "value2", "title": "Second"}, {"const": "value3", "title": "Third"}
+    ]}}
+}, "required": []}"#;
+
+/// Asks, and returns the answer in the words of the protocol.
+fn ask(key: &str, message: &str, schema: &str) -> Result<String, String> {
+    let form = Form { key: key.to_owned(), message: message.to_owned(), schema: schema.to_owned() };
+    match ask::ask(&form) {
+        Ok(Answer::Accepted(values)) => Ok(format!("state-ok: action=accept, content={values}")),
+        Ok(Answer::Declined) => Ok("state-ok: action=decline".to_owned()),
+        Ok(Answer::Cancelled) => Ok("state-ok: action=cancel".to_owned()),
+        Err(AskError::InvalidForm(reason) | AskError::Denied(reason) | AskError::Unavailable(reason) | AskError::Limit(reason)) => {
+            Err(reason)
+        }
+    }
+}
+
+/// Asks with one required field.
+fn ask_field(key: &str, message: &str, name: &str, kind: &str) -> Result<String, String> {
+    let schema = format!(r#"{{"type": "object", "properties": {{"{name}": {{"type": "{kind}"}}}}, "required": ["{name}"]}}"#);
+    ask(key, message, &schema)
+}
+
 impl Guest for Showcase {
+    fn test_tool_with_logging() -> String {
+        for message in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+            log::log(Level::Info, message);
+        }
+        "Logging test completed".to_owned()
+    }
+
+    fn test_elicitation(message: String) -> Result<String, String> {
+        ask("form", &message, CONTACT)
+    }
+
+    fn test_elicitation_sep1034_defaults() -> Result<String, String> {
+        ask("form", "Check the defaults", DEFAULTS)
+    }
+
+    fn test_elicitation_sep1330_enums() -> Result<String, String> {
+        ask("form", "Choose", CHOICES)
+    }
+
+    fn test_input_required_result_elicitation() -> Result<String, String> {
+        ask_field("user_name", "What is your name?", "name", "string")
+    }
+
+    fn test_input_required_result_request_state() -> Result<String, String> {
+        ask_field("confirm", "Please confirm", "ok", "boolean")
+    }
+
+    fn test_input_required_result_tampered_state() -> Result<String, String> {
+        ask_field("confirm", "Please confirm", "ok", "boolean")
+    }
+
+    fn test_input_required_result_multi_round() -> Result<String, String> {
+        let name = ask_field("step1", "Step 1: What is your name?", "name", "string")?;
+        let color = ask_field("step2", "Step 2: What is your favorite color?", "color", "string")?;
+        Ok(format!("{name} {color}"))
+    }
+
     fn test_simple_text() -> String {
         "This is a simple text response for testing.".to_owned()
     }

@@ -25,7 +25,7 @@ const FILES: [&str; 6] = [
 const NAMES: [&str; 3] = ["A", "B", "C"];
 
 /// For each capability, an import that declares the capability.
-const IMPORTS: [(&str, Capability); 10] = [
+const IMPORTS: [(&str, Capability); 11] = [
     ("wasi:http/outgoing-handler", Capability::Http),
     ("wasi:filesystem/preopens", Capability::Files),
     ("wasi:cli/environment", Capability::Env),
@@ -34,6 +34,7 @@ const IMPORTS: [(&str, Capability); 10] = [
     ("toolwit:plugin/tools", Capability::Tools),
     ("toolwit:plugin/context", Capability::Context),
     ("toolwit:plugin/blackboard", Capability::Blackboard),
+    ("toolwit:plugin/ask", Capability::Ask),
     ("wasi:clocks/wall-clock", Capability::Clock),
     ("wasi:random/random", Capability::Random),
 ];
@@ -70,6 +71,7 @@ struct GrantSpec {
     tools: BTreeSet<usize>,
     context: BTreeSet<usize>,
     has_keyvalue: bool,
+    has_ask: bool,
     /// Whether the granted blackboard is writable; `None` if it is not granted.
     blackboard: Option<bool>,
     frozen_clock: Option<u64>,
@@ -118,6 +120,9 @@ impl GrantSpec {
         text += &list("context", quoted(&self.context));
         if self.has_keyvalue {
             text += "keyvalue = { quota = \"1KiB\" }\n";
+        }
+        if self.has_ask {
+            text += "ask = true\n";
         }
         if let Some(is_writable) = self.blackboard {
             text += if is_writable {
@@ -256,6 +261,7 @@ impl PluginSpec {
                 self.declares(Capability::Context) && grants.any(|grant| grant.context.contains(&key))
             }
             RequestSpec::KeyValue => self.declares(Capability::Keyvalue) && grants.any(|grant| grant.has_keyvalue),
+            RequestSpec::Ask => self.declares(Capability::Ask) && grants.any(|grant| grant.has_ask),
             RequestSpec::Blackboard(writes) => {
                 let first_rule = grants.find_map(|grant| grant.blackboard);
                 self.declares(Capability::Blackboard) && first_rule.is_some_and(|is_writable| is_writable || !writes)
@@ -287,6 +293,7 @@ enum RequestSpec {
     Tool(usize),
     ContextKey(usize),
     Blackboard(bool),
+    Ask,
 }
 
 fn access_mode(writes: bool) -> AccessMode {
@@ -316,6 +323,7 @@ impl RequestSpec {
             Self::Tool(id) => check(&AccessRequest::Tool(NAMES[id])),
             Self::ContextKey(key) => check(&AccessRequest::ContextKey(NAMES[key])),
             Self::Blackboard(writes) => check(&AccessRequest::Blackboard(access_mode(writes))),
+            Self::Ask => check(&AccessRequest::Ask),
         }
     }
 }
@@ -343,7 +351,7 @@ fn grant_spec() -> impl Strategy<Value = GrantSpec> {
         names(),
         prop::collection::vec(secret, 0..3),
         [names(), names(), names()],
-        any::<bool>(),
+        [any::<bool>(), any::<bool>()],
         prop::option::of(any::<bool>()),
         [prop::option::of(0..9_u64), prop::option::of(0..9_u64)],
     )
@@ -355,7 +363,7 @@ fn grant_spec() -> impl Strategy<Value = GrantSpec> {
                 env,
                 secrets,
                 [config, tools, context],
-                has_keyvalue,
+                [has_keyvalue, has_ask],
                 blackboard,
                 [frozen_clock, frozen_random],
             )| GrantSpec {
@@ -369,6 +377,7 @@ fn grant_spec() -> impl Strategy<Value = GrantSpec> {
                 tools,
                 context,
                 has_keyvalue,
+                has_ask,
                 blackboard,
                 frozen_clock,
                 frozen_random,
@@ -405,6 +414,7 @@ fn request_spec() -> impl Strategy<Value = RequestSpec> {
         1 => name().prop_map(RequestSpec::Tool),
         1 => name().prop_map(RequestSpec::ContextKey),
         1 => any::<bool>().prop_map(RequestSpec::Blackboard),
+        1 => Just(RequestSpec::Ask),
     ]
 }
 
@@ -452,7 +462,8 @@ proptest! {
                 | RequestSpec::KeyValue
                 | RequestSpec::Tool(_)
                 | RequestSpec::ContextKey(_)
-                | RequestSpec::Blackboard(_) => is_allowed,
+                | RequestSpec::Blackboard(_)
+                | RequestSpec::Ask => is_allowed,
             };
             prop_assert_eq!(has_access, is_allowed, "{:?}", request);
         }

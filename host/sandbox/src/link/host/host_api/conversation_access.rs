@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::ask::AskedQuestions;
 use super::nested_call::CallStack;
 use crate::grants::authority::Authority;
 use crate::grants::{AccessMode, AccessRequest};
@@ -9,7 +10,7 @@ use crate::link::limits::call_clock::{CallClock, Deadline};
 use crate::link::limits::nested_budget::NestedBudget;
 use toolwit_core::limits::{ByteCount, CallLimits, OUTPUT_BYTES_MAX};
 use toolwit_core::text::{json_weight, printable};
-use toolwit_core::{Artifact, BlackboardEntry, ToolContext};
+use toolwit_core::{Artifact, BlackboardEntry, LogLevel, ToolContext};
 
 /// The access of a guest to its conversation during one call. The grants and limits of the guest restrict the access, and secrets
 /// are redacted.
@@ -25,6 +26,8 @@ pub(crate) struct ConversationAccess {
     artifact_memory_bytes: u64,
     /// The size of the texts that the user has received so far, in bytes.
     user_text_bytes: usize,
+    /// The questions that the call and its nested calls have asked.
+    pub(super) questions: AskedQuestions,
 }
 
 impl ConversationAccess {
@@ -38,6 +41,7 @@ impl ConversationAccess {
             artifacts: Vec::new(),
             artifact_memory_bytes: 0,
             user_text_bytes: 0,
+            questions: AskedQuestions::of(clock.context),
         }
     }
 
@@ -71,6 +75,17 @@ impl ConversationAccess {
         if let Some(text) = self.text_for_user(text) {
             self.context.output().communicate(&text);
         }
+    }
+
+    /// Sends a log message to the output of the call. Returns whether the output accepts log messages.
+    pub(super) fn log_for_user(&mut self, level: LogLevel, text: &str) -> bool {
+        if !self.context.output().accepts_log() {
+            return false;
+        }
+        if let Some(text) = self.text_for_user(text) {
+            self.context.output().log(level, &self.authority.plugin, &text);
+        }
+        true
     }
 
     /// Removes secrets and control characters from a text of the guest, cuts the text to the limits of one text and of the call, and

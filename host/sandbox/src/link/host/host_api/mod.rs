@@ -1,6 +1,9 @@
 //! `toolwit:plugin`: the host interfaces in addition to WASI, defined in `wit/plugin.wit`.
 
+mod ask;
 mod conversation_access;
+mod http;
+mod log;
 mod nested_call;
 mod wit_types;
 
@@ -11,6 +14,9 @@ pub(crate) use nested_call::{CallStack, FuelMeter};
 use wasmtime::StoreContextMut;
 use wasmtime::component::Linker;
 
+use self::ask::{WitAnswer, WitAskError, WitForm};
+use self::http::{WitHttpError, WitRequest, WitResponse};
+use self::log::WitLogLevel;
 use self::wit_types::{WitArtifact, WitBlackboardEntry, WitToolError, WitToolResult};
 use super::host_state::HostState;
 use crate::inspect::interfaces::{PLUGIN_PACKAGE, PLUGIN_VERSION};
@@ -63,6 +69,27 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
             let outcome = nested_call::call(&mut store, &tool, &arguments).await?;
             let outcome = outcome.map(WitToolResult::from).map_err(WitToolError::from);
             Ok((outcome,))
+        })
+    })?;
+
+    let mut log = linker.instance(&name("log"))?;
+    log.func_wrap("log", |mut store: Context<'_>, (level, text): (WitLogLevel, String)| {
+        log::write(&mut store, level, &text)
+    })?;
+
+    let mut ask = linker.instance(&name("ask"))?;
+    ask.func_wrap_async("ask", |mut store: Context<'_>, (form,): (WitForm,)| {
+        Box::new(async move {
+            let answer: Result<WitAnswer, WitAskError> = ask::ask(&mut store, form).await?;
+            Ok((answer,))
+        })
+    })?;
+
+    let mut http = linker.instance(&name("http"))?;
+    http.func_wrap_async("send", |mut store: Context<'_>, (request,): (WitRequest,)| {
+        Box::new(async move {
+            let response: Result<WitResponse, WitHttpError> = http::send(&mut store, request).await;
+            Ok((response,))
         })
     })?;
     Ok(())

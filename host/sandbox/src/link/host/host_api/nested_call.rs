@@ -149,6 +149,7 @@ pub(in crate::link::host) async fn call(
         .without_background_tasks()
         .with_extension(remaining_limits(conversation, fuel))
         .with_extension(stack)
+        .with_extension(conversation.questions.clone())
         .with_extension(meter.clone());
     let context = conversation.deadline.add_clock_to(context);
     let authority = conversation.authority.clone();

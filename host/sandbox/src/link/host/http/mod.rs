@@ -7,6 +7,7 @@ mod body;
 mod counted_stream;
 #[cfg(feature = "network")]
 mod dial;
+mod exchange;
 mod gate;
 mod http_budget;
 mod network;
@@ -17,8 +18,9 @@ mod secret_placement;
 #[cfg(feature = "network")]
 mod trust;
 
+pub(super) use exchange::{CompleteResponse, ExchangeError, build_request, collect_headers, exchange};
 pub(crate) use gate::HttpGate;
-pub(super) use gate::{BODY_CHUNK_BYTES, BODY_CHUNKS, ConnectionDriver, is_forbidden_header};
+pub(super) use gate::{BODY_CHUNK_BYTES, BODY_CHUNKS};
 pub(crate) use http_budget::{HttpBudget, HttpLimits};
 pub(crate) use network::Network;
 pub use resolve::{Resolve, ResolveFuture};
