@@ -15,8 +15,10 @@ use zeroize::Zeroizing;
 use super::client_options::ClientOptions;
 use super::connection::Connection;
 use super::handler::Handler;
+use super::handshake_failure::describe;
 use super::input::InputProvider;
 use super::notifications::Notifications;
+use super::probe;
 use crate::config::{HttpEndpoint, OauthClient, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint};
 use crate::failure::{LoginRequired, login_required, quoted, too_slow, unauthorized, unavailable};
 use crate::login::LoginSlot;
@@ -26,7 +28,7 @@ use crate::transport::{
 };
 use crate::value::{PartOrigin, Redaction, SettingValue, names_a_secret};
 use toolwit_core::limits::{MCP_PROGRESS_WALL_MAX, Span};
-use toolwit_core::{Error, ToolContext};
+use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
 /// The time by which the limit of an HTTP response exceeds the limit of its call, so that the call ends first.
 const RESPONSE_GRACE: Duration = Duration::from_secs(5);
@@ -61,6 +63,10 @@ pub(super) async fn connect(
     match service {
         Ok(service) => Ok(Connection::new(config.name.clone(), service, diagnostics, redaction)),
         Err(error) => {
+            let error = match diagnostics.last_words(&redaction).await {
+                Some(last_words) => error.with_note(&last_words),
+                None => error,
+            };
             let log = diagnostics.stderr(&redaction);
             let login_required = error
                 .source()
@@ -108,9 +114,11 @@ impl Connector<'_> {
             Ok(service) => return self.check_revision(service),
             Err(error) => error,
         };
+        let is_process = matches!(self.config.endpoint, ServerEndpoint::Process(_));
         let can_retry = self.config.revision == RevisionChoice::Newest
             && !first_error.is_authorization_required()
-            && !self.has_token_failure();
+            && !self.has_token_failure()
+            && (!is_process || matches!(first_error, ClientInitializeError::ConnectionClosed(_)));
         if can_retry {
             // A server that supports only the handshake may end the connection when it receives `server/discover`.
             self.diagnostics = Diagnostics::default();
@@ -135,8 +143,20 @@ impl Connector<'_> {
         match &self.config.endpoint {
             ServerEndpoint::Process(process) => {
                 let command = self.process_command(process)?;
-                let transport = ChildTransport::start(&command, self.diagnostics.clone())
+                let mut transport = ChildTransport::start(&command, self.diagnostics.clone())
                     .map_err(|why| unavailable(&self.config.name, &why))?;
+                let lifecycle = match lifecycle {
+                    ClientLifecycleMode::Auto { preferred_versions, .. } => {
+                        let client = handler.input.client_info();
+                        let patience = probe::DISCOVER_WALL_MAX;
+                        probe::lifecycle_of(&mut transport, &client, preferred_versions, patience).await
+                    }
+                    lifecycle => Some(lifecycle),
+                };
+                let Some(lifecycle) = lifecycle else {
+                    let why = "the server closed it during the probe".to_owned();
+                    return Ok(Err(ClientInitializeError::ConnectionClosed(why)));
+                };
                 Ok(handler.serve_with_lifecycle(transport, lifecycle).await)
             }
             ServerEndpoint::Http(http) => {
@@ -164,6 +184,17 @@ impl Connector<'_> {
             let value = self.resolve(name, setting)?;
             variables.retain(|(inherited, _)| inherited != name);
             variables.push((name.clone(), value));
+        }
+        if !process.has_visible_secrets
+            && let Some(argument) = process.arguments.iter().find(|argument| argument.has_secret())
+        {
+            let message = format!(
+                "the MCP server `{}` cannot be used: its argument `{argument}` would be visible to every user of the machine",
+                self.config.name
+            );
+            let error = Error::new(ErrorKind::Configuration, Phase::Load, message);
+            return Err(error
+                .with_suggestion("set it in `env`; or set `visible_secrets = true` if nobody else uses the machine"));
         }
         let arguments = process.arguments.iter().map(|setting| self.resolve("", setting));
         Ok(ProcessCommand {
@@ -342,24 +373,7 @@ impl Connector<'_> {
             return unauthorized(name, "it refuses the configured credentials")
                 .with_suggestion("check `bearer`, or the header `authorization`, of the server");
         }
-        let why = match (error, self.diagnostics.end_reason().await) {
-            (ClientInitializeError::ConnectionClosed(_), Some(end_reason)) => end_reason,
-            (ClientInitializeError::ConnectionClosed(_), None) => "it closed the connection".to_owned(),
-            (ClientInitializeError::JsonRpcError(error), _) => {
-                format!("it refused: {}", self.redaction.quoted(&error.message))
-            }
-            (ClientInitializeError::TransportError { error, .. }, _) => self.redaction.quoted(&error.error.to_string()),
-            (ClientInitializeError::NoCompatibleProtocolVersion { .. }, _) => {
-                "it has no revision of the protocol that is supported".to_owned()
-            }
-            (ClientInitializeError::LegacyFallbackFailed { fallback, .. }, end_reason) => match &**fallback {
-                ClientInitializeError::JsonRpcError(error) => {
-                    format!("it refused: {}", self.redaction.quoted(&error.message))
-                }
-                _ => end_reason.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
-            },
-            (_, end_reason) => end_reason.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
-        };
+        let why = describe(error, &self.diagnostics, &self.redaction).await;
         unavailable(name, &why)
     }
 }

@@ -13,6 +13,7 @@ use super::handle_schema::{returns_handle, takes_handle};
 use super::request::{RequestError, RequestOptions};
 use crate::config::ServerConfig;
 use crate::failure::quoted;
+use crate::transport::REQUIRES_TASK;
 use crate::value::Redaction;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX, MCP_LIST_WALL_MAX, MCP_PAGES_MAX, MCP_TOOLS_MAX};
 use toolwit_core::{ToolContext, ToolDefinition, ToolId, UntrustedSchemas};
@@ -47,6 +48,8 @@ pub(crate) struct ListedTool {
     /// The name at the server.
     pub(crate) name: String,
     pub(crate) definition: ToolDefinition,
+    /// Whether the tool can be called only as a task.
+    pub(crate) requires_task: bool,
 }
 
 /// An invalid tool, all tools that were not read because of a limit, or a configured handle without entities.
@@ -279,6 +282,10 @@ fn validate_tool(
     Ok(ListedTool {
         name: tool.name.to_string(),
         definition,
+        requires_task: tool
+            .meta
+            .as_ref()
+            .is_some_and(|meta| meta.0.contains_key(REQUIRES_TASK)),
     })
 }
 
