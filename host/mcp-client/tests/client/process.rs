@@ -117,7 +117,10 @@ async fn a_secret_that_a_server_returns_is_redacted() {
     let result = call(&server, "echo", json!({"text": ""})).await.unwrap();
     assert_eq!(
         (result.for_llm.as_str(), result.value),
-        ("[redacted]", Some(json!({"key": "[redacted]"})))
+        (
+            "[redacted]\n\n{\"key\":\"[redacted]\"}",
+            Some(json!({"key": "[redacted]"}))
+        )
     );
 }
 
