@@ -129,6 +129,60 @@ fn names(recorder: &Recorder, request: usize) -> Vec<String> {
     recorder.requests.lock().unwrap()[request].0.clone()
 }
 
+/// A server that starts only after it was released.
+#[derive(Clone, Default)]
+struct SlowServer {
+    is_started: Arc<AtomicBool>,
+    released: Arc<tokio::sync::Notify>,
+}
+
+#[async_trait]
+impl ToolSource for SlowServer {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn cached_tools(&self, _context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
+        let is_started = self.is_started.load(Ordering::Relaxed);
+        is_started.then(|| vec![native("late", "Comes late.")])
+    }
+
+    fn is_starting(&self, _context: &ToolContext) -> bool {
+        !self.is_started.load(Ordering::Relaxed)
+    }
+
+    async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        self.released.notified().await;
+        self.is_started.store(true, Ordering::Relaxed);
+        Ok(self.cached_tools(context).unwrap_or_default())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_model_learns_which_servers_are_starting_and_can_wait_for_them() {
+    let server = SlowServer::default();
+    let host = Toolwit::builder().source(server.clone()).build().await.unwrap();
+    let recorder = recorder([
+        call("wait_for_servers", json!({})),
+        call("late", json!({})),
+        answer("done"),
+    ]);
+    let mut conversation = host.conversation().model(recorder.clone()).build().unwrap();
+    // The first permit releases the query of the turn, if it still waits; the paused clock ends it instead.
+    let released = server.released.clone();
+    let release = tokio::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_secs(40)).await;
+        released.notify_waiters();
+    });
+    conversation.run("go").await.unwrap();
+    release.await.unwrap();
+    assert_eq!(names(&recorder, 0), ["wait_for_servers"]);
+    assert_eq!(names(&recorder, 1), ["late"], "the tool that waits is gone");
+    let requests = recorder.requests.lock().unwrap();
+    assert_eq!(requests[1].1, "`slow` is ready: 1 tools");
+    assert_eq!(requests[2].1, "late ran");
+}
+
 // accept: 3
 #[tokio::test]
 async fn a_tool_that_a_server_adds_during_a_call_is_declared_in_the_next_request() {

@@ -52,12 +52,16 @@ impl McpFlags {
         self.no_mcp || !self.files.is_empty()
     }
 
-    /// Returns the servers. Nothing is started or contacted.
+    /// Returns the servers. Nothing is started or contacted. Logs a warning for each server that cannot be used.
     ///
     /// # Errors
     /// If a file cannot be read or is invalid.
     pub(crate) fn servers(&self, secrets: &SecretFlags) -> Result<McpServers, Error> {
-        Ok(McpServers::new(&self.config()?, &Self::client_options(secrets)))
+        let config = self.config()?;
+        for (_, error) in config.invalid_servers() {
+            tracing::warn!("{}", error.message);
+        }
+        Ok(McpServers::new(&config, &Self::client_options(secrets)))
     }
 
     /// Returns the options of the MCP client: the secrets, environment variables and logins of the user. A server

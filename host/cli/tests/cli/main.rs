@@ -25,6 +25,7 @@ mod json;
 mod list;
 mod mcp;
 mod mcp_login;
+mod mcp_servers;
 mod operator;
 mod project;
 mod replay;

@@ -72,22 +72,23 @@ pub(super) struct UnusableText {
     pub(super) error: MessageError,
     /// The id in the text.
     id: Option<RequestId>,
-    /// Whether the text is meant as a message of the protocol.
-    is_meant_as_message: bool,
+    /// Whether the text is meant as a message of the protocol, and has no id, not even one that no request has.
+    is_message_without_id: bool,
 }
 
 impl UnusableText {
     pub(super) fn of(text: &[u8], error: MessageError) -> Self {
+        let id = id_in(text);
         Self {
             error,
-            id: answered_id(text),
-            is_meant_as_message: is_meant_as_message(text),
+            is_message_without_id: id.is_none() && is_meant_as_message(text),
+            id: id.and_then(|id| serde_json::from_value(id).ok()),
         }
     }
 
     /// Returns the request to which the text is an answer: the one with its id, or else the only request without an answer.
     pub(super) fn answered_request(&self, only_request: Option<&RequestId>) -> Option<RequestId> {
-        let only_request = || only_request.filter(|_| self.is_meant_as_message).cloned();
+        let only_request = || only_request.filter(|_| self.is_message_without_id).cloned();
         self.id.clone().or_else(only_request)
     }
 }
@@ -102,11 +103,11 @@ pub(super) fn parse_line(line: Vec<u8>) -> Result<ServerJsonRpcMessage, Unusable
         Err(error) => return Err(UnusableText::of(&line, error)),
     };
     drop(line);
-    let id = value.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
+    let id = value.get("id").cloned();
     message::from_value(value).map_err(|error| UnusableText {
         error,
-        id,
-        is_meant_as_message: true,
+        is_message_without_id: id.is_none(),
+        id: id.and_then(|id| serde_json::from_value(id).ok()),
     })
 }
 
@@ -123,16 +124,17 @@ fn is_meant_as_message(text: &[u8]) -> bool {
     text.windows(MARK.len()).any(|bytes| bytes == MARK)
 }
 
-/// Returns the id in a text that is not a message, also if the text is not JSON.
-fn answered_id(text: &[u8]) -> Option<RequestId> {
+/// Returns the id in a text that is not a message, also if the text is not JSON. `None` if there is no id.
+fn id_in(text: &[u8]) -> Option<Value> {
     let text = without_byte_order_mark(text);
     let shallow = without_deep_values(text, MESSAGE_DEPTH_MAX);
-    let id = match serde_json::from_slice::<Value>(shallow.as_deref().unwrap_or(text)) {
-        Ok(Value::Object(mut fields)) if !fields.contains_key("method") => fields.remove("id"),
+    match serde_json::from_slice::<Value>(shallow.as_deref().unwrap_or(text)) {
+        // The text is a request of the server.
+        Ok(Value::Object(fields)) if fields.contains_key("method") => Some(Value::Null),
+        Ok(Value::Object(mut fields)) => fields.remove("id"),
         Ok(_) => None,
         Err(_) => member_at_root(text, "id"),
-    };
-    id.and_then(|id| serde_json::from_value(id).ok())
+    }
 }
 
 /// Returns the simple value of a member of the outermost object of a text that is not valid JSON.
@@ -188,7 +190,9 @@ mod tests {
     use super::*;
 
     fn id(text: &str) -> Option<RequestId> {
-        answered_id(text.as_bytes())
+        let only_request = RequestId::Number(1);
+        let error = MessageError::TooDeep;
+        UnusableText::of(text.as_bytes(), error).answered_request(Some(&only_request))
     }
 
     #[test]
@@ -206,11 +210,19 @@ mod tests {
             "",
             "7",
             "[7]",
-            r#"{"jsonrpc": "2.0", "id": "#,
-            r#"{"id": 7, "method": "ping"}"#,
-            r#"{"result": {"id": 7}"#,
+            r#"{"level": 30, "msg": "listening"}"#,
+            r#"{"jsonrpc": "2.0", "id": 7, "method": "ping"}"#,
+            r#"{"jsonrpc": "2.0", "id": null, "result": {}}"#,
+            r#"{"jsonrpc": "2.0", "id": 1.5, "result": {}}"#,
         ] {
             assert_eq!(id(text), None, "{text}");
+        }
+        for text in [
+            r#"{"jsonrpc": "2.0", "id": "#,
+            r#"  "jsonrpc": "2.0","#,
+            r#"{"jsonrpc": "2.0", "result": {"id": 7"#,
+        ] {
+            assert_eq!(id(text), Some(RequestId::Number(1)), "{text}");
         }
     }
 }
