@@ -25,7 +25,7 @@ use crate::outcome::RunFailure;
 use crate::process::CallId;
 use crate::toolbox::facade_path;
 use toolwit_core::{Error, ErrorKind};
-use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
+use toolwit_core::{NamedTool, ToolDefinition, ToolLookup, decode_encoded_values};
 
 /// The limits on how many calls of one response may run.
 pub(super) struct CallQuota {
@@ -232,7 +232,9 @@ pub(super) fn begin_call(
         return ready(finish_recovered(run, call, &tool, outcome)).boxed();
     }
     tracing::debug!(tool = %tool.name, "a tool call starts");
+    // Guards, interceptors and the journal see the values that the tool gets.
     let arguments = call.arguments.clone().unwrap_or_default();
+    let arguments = decode_encoded_values(&tool.definition.input_schema, arguments);
     let id = &call.history_call.id;
     let context = if run.receives_late_results {
         run.conversation.late_results.context_for_call(id, &run.context)

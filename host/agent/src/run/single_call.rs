@@ -56,6 +56,8 @@ pub(crate) struct SingleCallAnswer {
     pub(crate) result: ToolResult,
     /// Whether the declared tools changed.
     pub(crate) has_changed_tools: bool,
+    /// The kind of the error, if the call could not run to its end.
+    pub(crate) error_kind: Option<ErrorKind>,
 }
 
 impl SingleCall {
@@ -176,7 +178,7 @@ impl EndedCall {
         // A single call has no loop that a tool could end, so requests to end the loop are ignored.
         let mut end_requests = EndRequests::default();
         let mut run = RunState::reattach(conversation, self.run);
-        let result = record_call(&mut run, self.prepared, self.tool, self.finished, &mut end_requests);
+        let (result, error_kind) = record_call(&mut run, self.prepared, self.tool, self.finished, &mut end_requests);
         let has_changed_tools = run.tally.has_changed_declarations;
         drop(run);
         conversation.history.clear();
@@ -188,6 +190,7 @@ impl EndedCall {
             tool,
             result,
             has_changed_tools,
+            error_kind,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::call::{CallOutcome, CallRequest, call};
 use crate::client::LogLevel;
 use crate::content::UiPages;
 use crate::principal::Principal;
-use crate::wire::{self, ResultShape, Revision};
+use crate::wire::{self, Repetition, ResultShape, Revision};
 use toolwit::agent::ToolSession;
 use toolwit::registry::Registry;
 use toolwit::{Arguments, Error};
@@ -163,7 +163,8 @@ impl ClientSession {
         if answer.has_changed_tools && request.peer.notify_tool_list_changed().await.is_err() {
             tracing::debug!("a client cannot be notified of its changed list of tools");
         }
-        Ok(wire::call_result(&answer.result, shape, notes))
+        let repetition = Repetition::for_client(request);
+        Ok(wire::call_result(&answer.result, shape, notes, repetition))
     }
 }
 

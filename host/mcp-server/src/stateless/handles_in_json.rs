@@ -4,11 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::catalog::Catalog;
 use super::handle_method::EntityKind;
+use crate::wire::HANDLE_PROPERTY as HANDLE;
 use toolwit::ToolResult;
 use toolwit::tool::AVAILABLE_TOOLS;
-
-/// The field of an entity's JSON that holds its handle.
-const HANDLE: &str = "handle";
 
 /// Returns the types and ids of the entities in a result: the JSON objects that represent live entities of the result.
 pub(super) fn entities_in(result: &ToolResult, catalog: &Catalog) -> Vec<(EntityKind, String)> {

@@ -20,7 +20,7 @@ use crate::call::{CallOutcome, CallRequest, call};
 use crate::client::{InputRound, LogLevel, QuestionBinding, QuestionSealer};
 use crate::principal::Principal;
 use crate::tasks::TaskSupport;
-use crate::wire::{self, ResultShape, Revision};
+use crate::wire::{self, Repetition, ResultShape, Revision};
 use toolwit::tool::ToolId;
 use toolwit::{Arguments, ErrorKind, ToolResult};
 
@@ -159,7 +159,7 @@ impl StatelessRequests {
         shape: ResultShape,
     ) -> Result<CallToolResult, ErrorData> {
         let CallScope { catalog, principal, .. } = scope;
-        let answer = |result: ToolResult| Ok(wire::call_result(&result, shape, Vec::new()));
+        let answer = |result: ToolResult| Ok(wire::call_result(&result, shape, Vec::new(), Repetition::Full));
         match &tool.target {
             Target::Search => answer(meta_tools::search(catalog, principal, &arguments)),
             Target::Facade(names) => answer(meta_tools::describe_facade_tools(catalog, names)),
@@ -271,7 +271,8 @@ impl StatelessRequests {
             let handles = self.sessions.handles.issue(session, scope.principal.name(), entities);
             write_handles(&mut result, handles, scope.catalog);
         }
-        Ok(wire::call_result(&result, shape, notes))
+        let repetition = Repetition::for_client(scope.request);
+        Ok(wire::call_result(&result, shape, notes, repetition))
     }
 
     /// Replaces the handles in arguments by the ids of their entities. Returns the entity of the last handle, or
@@ -366,5 +367,10 @@ fn other_session_message(catalog: &Catalog, kind: &EntityKind) -> String {
 
 /// Returns the result of a call that did not run. The message is for the model.
 fn refused(message: String) -> CallToolResult {
-    wire::call_result(&ToolResult::error(message), ResultShape::Untyped, Vec::new())
+    wire::call_result(
+        &ToolResult::error(message),
+        ResultShape::Untyped,
+        Vec::new(),
+        Repetition::Full,
+    )
 }
