@@ -101,7 +101,7 @@ impl Connection {
         let principal = self.principal(request);
         let begin = || async {
             // This future runs once. It is boxed, because it would otherwise enlarge the future of every request.
-            let session = Box::pin(ClientSession::begin(principal.clone())).await;
+            let session = Box::pin(ClientSession::begin(principal.clone(), self.server.stateless())).await;
             let session = session.map(Arc::new).map_err(|error| wire::internal_error(&error))?;
             self.server.listeners().add_session(&session, request.peer.clone());
             Ok::<_, ErrorData>(session)
@@ -167,7 +167,10 @@ impl ServerHandler for Connection {
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let mut page = match Revision::of(&context) {
-            Revision::Session => self.session(&context).await?.list(cursor.as_deref()).await?,
+            Revision::Session => {
+                let session = self.session(&context).await?;
+                session.list(cursor.as_deref(), self.server.stateless()).await?
+            }
             Revision::Stateless => {
                 let principal = self.principal(&context);
                 self.server.stateless().list(principal, cursor.as_deref()).await?
@@ -191,7 +194,7 @@ impl ServerHandler for Connection {
             Revision::Session => {
                 let session = self.session(&context).await?;
                 let arguments = request.arguments.unwrap_or_default();
-                let result = Box::pin(session.call(&request.name, arguments, &context)).await;
+                let result = Box::pin(session.call(&request.name, arguments, &context, self.server.stateless())).await;
                 result.map(CallToolResponse::from)
             }
             Revision::Stateless => Box::pin(task_call::call(&self.server, principal, request, &context)).await,

@@ -20,6 +20,7 @@ mod line_client;
 mod lost_clients;
 mod notifications;
 mod protocol;
+mod session_handles;
 mod session_limits;
 mod sessions;
 mod tasks;
