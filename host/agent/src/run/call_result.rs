@@ -44,14 +44,14 @@ pub(super) fn record_guidance(run: &mut RunState<'_>, call: &ToolCall, name: Too
 }
 
 /// Answers a call that ended, and adds its request to end the run, if any, to `end_requests`. Returns the result, which
-/// lists the names of the tools that it injected.
+/// lists the names of the tools that it injected, and the kind of the error if the call could not run to its end.
 pub(super) fn record_call(
     run: &mut RunState<'_>,
     call: PreparedCall,
     tool: NamedTool,
     finished: FinishedCall,
     end_requests: &mut EndRequests,
-) -> ToolResult {
+) -> (ToolResult, Option<ErrorKind>) {
     let wall_ms = millis(finished.wall);
     let ToolAnswer { result, kind } = convert_outcome(&tool, finished.outcome, end_requests);
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
@@ -93,7 +93,7 @@ pub(super) fn record_call(
         is_background,
     });
     end_requests.add_result(&result);
-    result
+    (result, kind)
 }
 
 /// Takes the tools out of a result that reveals them, because they were made for another caller than the current one. The

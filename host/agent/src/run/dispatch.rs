@@ -25,6 +25,7 @@ use crate::limits::UnknownToolPolicy;
 use crate::model::ToolDelivery;
 use crate::outcome::RunFailure;
 use crate::toolbox::facade_path;
+use toolwit_core::decode_encoded_values;
 use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolLookup};
 use toolwit_core::{Error, ErrorKind};
 
@@ -233,7 +234,9 @@ pub(super) fn begin_call(
         return finish_recovered(run.context.clone(), call.arguments.clone().ok(), tool, outcome).boxed();
     }
     tracing::debug!(tool = %tool.name, "a tool call starts");
+    // Guards, interceptors and the journal see the values that the tool gets.
     let arguments = call.arguments.clone().unwrap_or_default();
+    let arguments = decode_encoded_values(&tool.definition.input_schema, arguments);
     let id = &call.history_call.id;
     let context = if run.receives_late_results {
         run.conversation.late_results.context_for_call(id, &run.context)
