@@ -56,9 +56,9 @@ pub use conversation::{
     UserTurn,
 };
 pub use event::{
-    CompactedHistory, Event, InjectionCost, Observer, OmittedValue, QueuedObserver, RecordedApprovalDecision,
-    RecordedApprovalRequest, RecordedArtifact, RecordedError, RecordedOutcome, RecordedPicture, RecordedStart,
-    RecordedUsage, Resolution, TRACE_VERSION, Trace, TraceEntry, visible_tools,
+    AttachedPictures, CompactedHistory, Event, InjectionCost, Observer, OmittedValue, QueuedObserver,
+    RecordedApprovalDecision, RecordedApprovalRequest, RecordedArtifact, RecordedError, RecordedOutcome,
+    RecordedPicture, RecordedStart, RecordedUsage, Resolution, TRACE_VERSION, Trace, TraceEntry, visible_tools,
 };
 pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,

@@ -54,8 +54,8 @@ impl HistoryBuilder<'_> {
                     *last = Message::user(extended).with_pictures(std::mem::take(&mut last.pictures));
                 }
             }
-            Event::PicturesAttached { pictures } => {
-                let restored = self.pictures.restore(pictures);
+            Event::PicturesAttached(attached) => {
+                let restored = self.pictures.restore(&attached.pictures);
                 if let Some(last) = self.messages.last_mut() {
                     last.pictures.extend(restored);
                 }

@@ -25,6 +25,7 @@ mod json;
 mod list;
 mod mcp;
 mod mcp_login;
+mod model_requests;
 mod operator;
 mod project;
 mod replay;
