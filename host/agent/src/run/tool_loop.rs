@@ -1,6 +1,7 @@
 //! The tool loop: it repeats inference and calls until the run ends.
 
-use serde_json::Value;
+mod settings;
+
 use tokio::time::Instant;
 
 use super::dispatch::{CallQuota, Dispatch};
@@ -48,30 +49,6 @@ impl<'c> ToolLoop<'c> {
             pictures: Vec::new(),
             is_open: false,
         }
-    }
-
-    /// Adds the tools of roles for this turn.
-    pub(crate) fn with_roles(mut self, roles: Vec<String>) -> Self {
-        self.roles = roles;
-        self
-    }
-
-    /// Sets the JSON Schema of the answer.
-    pub(crate) fn with_answer_schema(mut self, schema: Value) -> Self {
-        self.run.answer_schema = Some(schema);
-        self
-    }
-
-    /// Adds pictures to the user message.
-    pub(crate) fn with_pictures(mut self, pictures: Vec<Picture>) -> Self {
-        self.pictures = pictures;
-        self
-    }
-
-    /// Makes background calls part of the run: an answer of the model is final only when no background call is open.
-    pub(crate) fn awaiting_background(mut self) -> Self {
-        self.awaits_background = true;
-        self
     }
 
     /// Answers a user message or, without a message, the late results of background calls.

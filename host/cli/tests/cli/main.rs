@@ -26,6 +26,7 @@ mod list;
 mod mcp;
 mod mcp_login;
 mod mcp_servers;
+mod model_requests;
 mod operator;
 mod project;
 mod replay;

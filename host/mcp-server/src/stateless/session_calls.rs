@@ -17,6 +17,7 @@ use super::meta_tools::{CALL_TOOL, call_tool_in_session, parse_call_arguments};
 use super::stateless_requests::{CallScope, StatelessRequests, refused, required_tool};
 use crate::principal::Principal;
 use crate::wire::{self, ResultShape, Revision};
+use toolwit::tool::LogLevel;
 use toolwit::{Arguments, Error, ToolDefinition, ToolResult};
 
 /// A call of `call_tool` in a session.
