@@ -142,7 +142,7 @@ impl<'c> ToolLoop<'c> {
         }
         self.prepare().await?;
         let run = &mut self.run;
-        let denied = recover_tools(run, &interrupted).await?;
+        run.conversation.denied_calls = recover_tools(run, &interrupted).await?;
         run.context = run.context.clone().with(LOOP_ID, interrupted.loop_id.clone());
         let tools = run.conversation.toolbox.callable();
         let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
@@ -151,7 +151,7 @@ impl<'c> ToolLoop<'c> {
         run.tally.calls_requested = interrupted.answered_call_count;
         run.conversation.process.begin_run(None);
         run.conversation.toolbox.declare_again(&interrupted.declared_tools);
-        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable(), denied);
+        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable());
         run.conversation.recovered_outcomes = plan.outcomes;
         run.conversation.earlier_starts = plan.earlier_starts;
         let declared = run.conversation.toolbox.declared_and_described_names();

@@ -148,6 +148,11 @@ impl Toolbox {
         ids.filter(|id| self.entities.is_lost(id)).cloned().collect()
     }
 
+    /// Returns whether a tool of an earlier process cannot be called: it is lost, or the conversation does not have it.
+    pub(crate) fn is_gone(&self, tool: &ToolId) -> bool {
+        self.entities.is_lost(tool) || self.callable.by_id(tool).is_none()
+    }
+
     /// Replaces a method of an entity by a method with a live object, and removes the mark of a lost tool.
     pub(crate) fn rebind(&mut self, tool: Arc<dyn Tool>) {
         self.entities.mark_recovered(&tool.definition().id);
