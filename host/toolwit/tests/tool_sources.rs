@@ -270,3 +270,75 @@ async fn a_conversation_has_only_the_tools_of_sources_that_it_may_use() {
         );
     }
 }
+
+/// A server whose tools depend on the token of the caller, and that is out of reach for an unknown one.
+struct TokenServer;
+
+#[async_trait]
+impl ToolSource for TokenServer {
+    fn name(&self) -> &str {
+        "token"
+    }
+
+    async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        let token = context.text("token").unwrap_or_default().to_owned();
+        let balance = {
+            let text = format!("asked with {token}");
+            NativeTool::new(
+                "balance",
+                "Returns the balance.",
+                json!({"type": "object"}),
+                move |_, _| {
+                    let text = text.clone();
+                    async move { Ok(ToolResult::text(text)) }
+                },
+            )
+        };
+        let balance: Arc<dyn Tool> = Arc::new(balance.unwrap());
+        match token.as_str() {
+            "ann" => Ok(vec![balance, native("admin", "Administers the accounts.")]),
+            "bob" => Ok(vec![balance]),
+            _ => Err(Error::new(ErrorKind::Denied, Phase::Load, "the token is not valid")),
+        }
+    }
+}
+
+/// Runs a turn for each of three callers with the host's exposure. Returns the declared tools of the last request of each turn,
+/// and the results of the calls of `balance`.
+async fn turns_of_three_callers(exposure: Exposure) -> (Vec<Vec<String>>, Vec<String>) {
+    let host = Toolwit::builder().shared_source(TokenServer).exposure(exposure);
+    let host = host.build().await.unwrap();
+    let ask = || [call("balance", json!({})), answer("done")];
+    let open = || (exposure == Exposure::Facade).then(|| call("token", json!({})));
+    let steps = open().into_iter().chain(ask()).chain(ask()).chain(ask());
+    let recorder = recorder(steps);
+    let mut conversation = host.conversation().model(recorder.clone()).build().unwrap();
+    let (mut declared, mut results) = (Vec::new(), Vec::new());
+    for token in ["ann", "bob", "eve"] {
+        let context = ToolContext::new().with("token", token);
+        let turn = conversation.turn("Return the balance of the accounts").context(context);
+        turn.run().await.unwrap();
+        let requests = recorder.requests.lock().unwrap();
+        let (names, last_message) = requests.last().unwrap().clone();
+        declared.push(names);
+        results.push(last_message);
+    }
+    (declared, results)
+}
+
+// accept: 99, accept: 118
+#[tokio::test]
+async fn the_tools_of_a_source_are_those_of_the_caller_of_each_turn() {
+    for exposure in [Exposure::Flat, Exposure::Auto, Exposure::Search, Exposure::Facade] {
+        let (declared, results) = turns_of_three_callers(exposure).await;
+        assert_eq!(results[0], "asked with ann", "{exposure:?}");
+        assert_eq!(results[1], "asked with bob", "{exposure:?}");
+        assert!(results[2].contains("has been removed"), "{exposure:?}: {}", results[2]);
+        let has = |turn: usize, name: &str| declared[turn].iter().any(|declared| declared == name);
+        assert!(
+            has(0, "balance") && has(1, "balance") && !has(2, "balance"),
+            "{exposure:?}: {declared:?}"
+        );
+        assert!(!has(1, "admin") && !has(2, "admin"), "{exposure:?}: {declared:?}");
+    }
+}

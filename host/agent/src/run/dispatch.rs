@@ -67,14 +67,16 @@ pub(super) struct Dispatch<'l, 'c> {
 }
 
 impl<'l, 'c> Dispatch<'l, 'c> {
-    /// Looks up the calls of a response, and refuses those beyond the quota.
+    /// Looks up the calls of a response, and refuses those that a person has denied and those beyond the quota.
     pub(super) fn new(run: &'l mut RunState<'c>, calls: Vec<PreparedCall>, quota: &CallQuota) -> Self {
         let toolbox = &run.conversation.toolbox;
         let is_gateway = toolbox.delivery() == ToolDelivery::Gateway;
         let mut earlier_calls = EarlierCalls::default();
         let calls = calls.into_iter().enumerate().map(|(index, call)| {
             let call = if is_gateway { call.resolve_gateway() } else { call };
-            let state = match (quota.refusal(index), toolbox.look_up(&call.requested_name)) {
+            let denial = run.conversation.denied_calls.get(&call.history_call.id).cloned();
+            let refusal = denial.or_else(|| quota.refusal(index));
+            let state = match (refusal, toolbox.look_up(&call.requested_name)) {
                 (Some(error), _) => CallState::Refused(error),
                 (None, ToolLookup::Found(tool)) => {
                     let must_wait = earlier_calls.may_change(&tool, toolbox) || run.gate(&tool) != CallGate::Ungated;

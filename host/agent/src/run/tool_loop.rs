@@ -129,7 +129,7 @@ impl<'c> ToolLoop<'c> {
         }
         self.prepare().await?;
         let run = &mut self.run;
-        let denied = recover_tools(run, &interrupted).await?;
+        run.conversation.denied_calls = recover_tools(run, &interrupted).await?;
         run.context = run.context.clone().with(LOOP_ID, interrupted.loop_id.clone());
         let tools = run.conversation.toolbox.callable();
         let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
@@ -137,7 +137,7 @@ impl<'c> ToolLoop<'c> {
         run.tally.restore(&interrupted);
         run.conversation.process.begin_run(None);
         run.conversation.toolbox.declare_again(&interrupted.declared_tools);
-        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable(), denied);
+        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable());
         run.conversation.recovered_outcomes = plan.outcomes;
         run.conversation.earlier_starts = plan.earlier_starts;
         run.conversation.earlier_answers = plan.earlier_answers;
