@@ -56,16 +56,17 @@ pub use conversation::{
     UserTurn,
 };
 pub use event::{
-    CompactedHistory, Event, InjectionCost, Observer, OmittedValue, QueuedObserver, RecordedAnswer,
-    RecordedApprovalDecision, RecordedApprovalRequest, RecordedArtifact, RecordedError, RecordedOutcome,
-    RecordedQuestion, RecordedStart, RecordedUsage, Resolution, TRACE_VERSION, Trace, TraceEntry, visible_tools,
+    CompactedHistory, Event, InjectionCost, NestedCallEnd, NestedCallStart, Observer, OmittedValue, QueuedObserver,
+    RecordedAnswer, RecordedApprovalDecision, RecordedApprovalRequest, RecordedArtifact, RecordedError,
+    RecordedOutcome, RecordedPicture, RecordedQuestion, RecordedStart, RecordedUsage, Resolution, TRACE_VERSION, Trace,
+    TraceEntry, visible_tools,
 };
 pub use group::{
     FixedTools, GroupConfig, GroupPermission, GroupsConfig, SourceTools, ToolGroup, ToolGroups, ToolSource,
 };
 pub use journal::{
-    IDEMPOTENCY_KEY, InterruptedRun, Journal, JournalError, JournalStore, JournalWriter, MemoryJournalStore,
-    PendingApproval, SessionId, SessionSummary, UnresolvedCall,
+    ChildCall, IDEMPOTENCY_KEY, InterruptedRun, Journal, JournalError, JournalStore, JournalWriter, MemoryJournalStore,
+    PendingApproval, SessionId, SessionSummary, UnresolvedCall, check_fork,
 };
 pub use limits::{IterationPolicy, LoopLimits, UnknownToolPolicy};
 pub use outcome::{CallRecord, RunError, RunFailure, RunOutcome, RunUsage, StopReason};

@@ -234,6 +234,14 @@ impl Error {
         }))
     }
 
+    /// Adds a note to the end of the message, such as what a server wrote last.
+    #[must_use]
+    pub fn with_note(mut self, note: &str) -> Self {
+        self.0.message.push_str("; ");
+        self.0.message.push_str(note);
+        self
+    }
+
     /// Sets the plugin, unless it is already set.
     #[must_use]
     pub fn with_plugin(mut self, plugin: impl Into<String>) -> Self {

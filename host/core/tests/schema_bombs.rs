@@ -101,8 +101,11 @@ fn validation_of_hostile_schemas_and_arguments_takes_limited_time_and_memory() {
     let text = Value::from("ab".repeat(2_000_000));
     refused("patterns", &linear(200, 10), text.clone());
     let large = json!({"type": "object", "properties": {"a": linear(200, 400)}});
-    let why = UntrustedSchemas::default().read(&large.to_string()).unwrap_err();
-    assert!(why.contains("4194304 bytes in compiled form"), "{why}");
+    let large = UntrustedSchemas::default().read(&large.to_string()).unwrap();
+    assert!(
+        large["properties"]["a"].get("not").is_none(),
+        "more than 4 MiB of patterns in compiled form are left out"
+    );
     let one = json!({"not": {"pattern": "(a|b|ab|ba){200}c$"}});
     refused("pattern", &one, text);
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde_json::Value;
-use toolwit_agent::{JournalError, SessionId, SessionSummary, TraceEntry};
+use toolwit_agent::{JournalError, SessionId, SessionSummary, TraceEntry, check_fork};
 
 use crate::large_texts;
 
@@ -142,17 +142,21 @@ pub(crate) fn summaries(connection: &Connection) -> Result<Vec<SessionSummary>, 
     Ok(summaries)
 }
 
-/// Creates the session `new` with the entries of `session` whose sequence numbers are lower than `end`.
+/// Creates the session `new` with the entries of `session` whose sequence numbers are lower than `end`; all of them if it is `None`.
 pub(crate) fn fork(
     connection: &mut Connection,
     session: &SessionId,
     new: &SessionId,
-    end: u64,
+    end: Option<u64>,
 ) -> Result<(), JournalError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(JournalError::store)?;
     let source_key = find(&transaction, session)?;
+    let query = "SELECT count(*) FROM entries WHERE session = ?1";
+    let count = transaction.query_row(query, [source_key], |row| row.get::<_, i64>(0));
+    let count = count.map_err(JournalError::store)?;
+    check_fork(session, end, u64::try_from(count).unwrap_or_default())?;
     let new_key = create(&transaction, new)?;
     let copy = || -> rusqlite::Result<()> {
         let copy_texts =
@@ -160,7 +164,10 @@ pub(crate) fn fork(
         transaction.execute(copy_texts, params![source_key, new_key])?;
         let copy_entries = "INSERT INTO entries (session, sequence, event, entry)
             SELECT ?2, sequence, event, entry FROM entries WHERE session = ?1 AND sequence < ?3";
-        transaction.execute(copy_entries, params![source_key, new_key, sql_integer(end)])?;
+        transaction.execute(
+            copy_entries,
+            params![source_key, new_key, sql_integer(end.unwrap_or(u64::MAX))],
+        )?;
         Ok(())
     };
     copy().and_then(|()| transaction.commit()).map_err(JournalError::store)

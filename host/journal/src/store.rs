@@ -175,7 +175,7 @@ impl JournalStore for SqliteJournalStore {
         self.query(|connection| session::summaries(connection)).await
     }
 
-    async fn fork(&self, session: &SessionId, new: &SessionId, end: u64) -> Result<(), JournalError> {
+    async fn fork(&self, session: &SessionId, new: &SessionId, end: Option<u64>) -> Result<(), JournalError> {
         let (session, new) = (session.clone(), new.clone());
         self.query(move |connection| session::fork(connection, &session, &new, end))
             .await

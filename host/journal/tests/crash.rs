@@ -88,8 +88,8 @@ impl JournalStore for KilledStore {
         self.store.sessions().await
     }
 
-    async fn fork(&self, session: &SessionId, new: &SessionId, entries: u64) -> Result<(), JournalError> {
-        self.store.fork(session, new, entries).await
+    async fn fork(&self, session: &SessionId, new: &SessionId, end: Option<u64>) -> Result<(), JournalError> {
+        self.store.fork(session, new, end).await
     }
 
     async fn remove(&self, session: &SessionId) -> Result<(), JournalError> {

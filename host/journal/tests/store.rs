@@ -62,13 +62,13 @@ async fn a_fork_has_the_first_entries_and_is_independent() {
     on_each(async |store| {
         let writer = store.create(&id("s")).await.unwrap();
         writer.append((0..4).map(|n| entry(n, "text")).collect()).await.unwrap();
-        store.fork(&id("s"), &id("t"), 2).await.unwrap();
+        store.fork(&id("s"), &id("t"), Some(2)).await.unwrap();
         assert!(matches!(
-            store.fork(&id("s"), &id("t"), 2).await,
+            store.fork(&id("s"), &id("t"), Some(2)).await,
             Err(JournalError::Exists(_))
         ));
         assert!(matches!(
-            store.fork(&id("u"), &id("v"), 2).await,
+            store.fork(&id("u"), &id("v"), Some(2)).await,
             Err(JournalError::Missing(_))
         ));
         assert_eq!(store.entries(&id("t")).await.unwrap().len(), 2);
@@ -192,7 +192,7 @@ async fn the_first_answer_to_a_question_counts_from_any_process() {
         assert!(matches!(missing, Err(JournalError::Missing(_))), "{missing:?}");
         let answers: Vec<_> = store.answers(&id("s")).await.unwrap().into_iter().collect();
         assert_eq!(answers, [(0, denied("first")), (1, denied("mine"))]);
-        store.fork(&id("s"), &id("t"), 2).await.unwrap();
+        store.fork(&id("s"), &id("t"), Some(2)).await.unwrap();
         assert!(store.answers(&id("t")).await.unwrap().is_empty(), "a fork asks again");
         drop(writer);
         store.remove(&id("s")).await.unwrap();

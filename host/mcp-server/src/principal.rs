@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolwit::agent::LoopLimits;
-use toolwit::tool::{ApprovalMode, ApprovalPolicy, Approvals};
+use toolwit::tool::{ApprovalMode, ApprovalPolicy, Approvals, PrincipalName};
 use toolwit::{ConversationBuilder, ToolContext, Toolwit};
 
 use crate::approval::ClientApprover;
@@ -31,10 +31,10 @@ impl Principal {
     pub fn new(name: impl Into<Arc<str>>, host: Toolwit) -> Self {
         let name = name.into();
         Self {
+            context: ToolContext::new().with_extension(PrincipalName::new(name.clone())),
             group: name.clone(),
             name,
             host,
-            context: ToolContext::new(),
             tool_filter: Arc::new(|_| true),
             approvals: ApprovalPolicy::of_mode(ApprovalMode::Never),
             task_support: Arc::new(|_| TaskSupport::default()),
@@ -52,7 +52,7 @@ impl Principal {
     /// Sets the context of the principal's calls, such as a tenant. A client cannot change these values.
     #[must_use]
     pub fn with_context(mut self, context: ToolContext) -> Self {
-        self.context = context;
+        self.context = context.with_extension(PrincipalName::new(self.name.clone()));
         self
     }
 
@@ -84,8 +84,10 @@ impl Principal {
 
     /// Returns the principal of a token's subject: a copy of `self` with a name that contains the subject.
     pub(crate) fn of_subject(&self, subject: &str) -> Self {
+        let name: Arc<str> = format!("{}#{subject}", self.group).into();
         Self {
-            name: format!("{}#{subject}", self.group).into(),
+            context: self.context.clone().with_extension(PrincipalName::new(name.clone())),
+            name,
             ..self.clone()
         }
     }
@@ -136,6 +138,7 @@ impl Principal {
         };
         self.host
             .conversation_among(move |id| tool_filter(id))
+            .context(self.context.clone())
             .limits(limits)
             .approvals(Approvals::new(self.approvals.clone()).with_approver(ClientApprover))
     }

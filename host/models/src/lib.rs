@@ -34,7 +34,7 @@ pub use anthropic::{Anthropic, Messages};
 pub use chat::{AnswerFormat, ChatCompletions, MaxTokensField, OpenAi, OpenAiBuilder, OpenAiHistory};
 pub use client::{ClientBuilder, ModelClient};
 pub use gemini::{Gemini, GenerateContent};
-pub use http::{KeyHeader, PlainHttp, ResponseMode, RetryPolicy, Secret};
+pub use http::{KeyHeader, ModelProxy, PlainHttp, ResponseMode, RetryPolicy, Secret};
 pub use model_spec::{ModelSpec, connect};
 pub use responses::{OpenAiResponses, Responses};
 pub use tool_prompt::{PromptedTools, ToolCallFormat};

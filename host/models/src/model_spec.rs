@@ -9,7 +9,7 @@ use crate::chat::ChatCompletions;
 use crate::client::{ClientBuilder, Dialect, ModelClient};
 use crate::environment::variable;
 use crate::gemini::GenerateContent;
-use crate::http::KeyHeader;
+use crate::http::{KeyHeader, ModelProxy, Secret};
 use crate::provider::{Provider, ProviderApi};
 use crate::responses::Responses;
 use crate::tool_prompt::ToolCallFormat;
@@ -33,6 +33,8 @@ pub struct ModelSpec {
     model: String,
     base_url: Option<String>,
     tool_call_format: ToolCallFormat,
+    headers: Vec<(String, Secret)>,
+    proxy: ModelProxy,
 }
 
 impl ModelSpec {
@@ -50,6 +52,20 @@ impl ModelSpec {
         }
         self.tool_call_format = format;
         Ok(self)
+    }
+
+    /// Adds a header to every request, as [`ClientBuilder::header`] does. A scripted model sends no requests.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: Secret) -> Self {
+        self.headers.push((name.into(), value));
+        self
+    }
+
+    /// Sets the proxy through which requests are sent.
+    #[must_use]
+    pub fn with_proxy(mut self, proxy: ModelProxy) -> Self {
+        self.proxy = proxy;
+        self
     }
 
     /// Sets the base URL, which replaces the provider's default base URL.
@@ -88,6 +104,8 @@ impl FromStr for ModelSpec {
             model: model.to_owned(),
             base_url: base_url.map(str::to_owned),
             tool_call_format: ToolCallFormat::Native,
+            headers: Vec::new(),
+            proxy: ModelProxy::default(),
         })
     }
 }
@@ -156,7 +174,11 @@ fn client_builder<D: Dialect>(spec: ModelSpec) -> Result<ClientBuilder<D>, Model
         message: format!("there is no base URL for `{provider}`"),
         suggestion: format!("set the variable `{}`", provider.base_url_variables.join("` or `")),
     })?;
-    let builder = ModelClient::<D>::builder(spec.model).base_url(base_url);
+    let builder = ModelClient::<D>::builder(spec.model)
+        .base_url(base_url)
+        .proxy(spec.proxy);
+    let headers = spec.headers.into_iter();
+    let builder = headers.fold(builder, |builder, (name, value)| builder.header(name, value));
     let builder = if provider.name == "azure" {
         builder.key_header(KeyHeader::Named("api-key"))
     } else {

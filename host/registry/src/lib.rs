@@ -57,7 +57,7 @@ pub use install::{
 pub use live::{LiveRegistry, RefreshOutcome};
 pub use manifest::{
     EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RankingHints, RebindSetting,
-    Tier, ToolSettings,
+    StateSetting, Tier, ToolSettings,
 };
 pub use package::{Package, PackageStatus};
 pub use policy::{ApprovalSettings, EffectSetting, OperatorPolicy};

@@ -31,7 +31,7 @@ mod plugin;
 mod values;
 
 pub use call::plugin::Plugin;
-pub use call::runtime::{Runtime, RuntimeOptions};
+pub use call::runtime::{Runtime, RuntimeOptions, guest_files_max, process_files_max};
 pub use call::scope::Scope;
 pub use contract::act::act_manifest;
 pub use entity::plugin_entity::ChainedResource;
@@ -46,7 +46,7 @@ pub use inspect::check::UnbuiltComponent;
 pub use inspect::dynamic_tools_state::DynamicToolsState;
 pub use inspect::imports::{Import, ImportSupport, Wasi3Disabled, WasiVersions};
 pub use inspect::inspection::{AdjacentWit, EntityType, Inspection, PackageContext, component_wit};
-pub use inspect::lint::{Lint, LintRule, lint};
+pub use inspect::lint::{KEEP_STATE, Lint, LintRule, lint};
 pub use inspect::profile::Profile;
 pub use inspect::source::{read_component, read_package_file, read_wit};
 pub use interceptor::PluginInterceptor;

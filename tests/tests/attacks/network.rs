@@ -314,10 +314,14 @@ async fn sockets_and_name_lookup_are_closed_under_every_grant() {
     host.value("fetch", request(&format!("127.0.0.1:{}", server.port)))
         .await;
     let reached = server.connections();
-    host.failure("connect", json!({"port": server.port})).await;
-    host.failure("datagram", json!({"port": server.port})).await;
+    let refused = host.denial("connect", json!({"port": server.port})).await;
+    assert_eq!(refused.denied[0].access, "open a TCP socket");
+    assert!(refused.denied[0].missing_grant.is_none(), "no grant would allow it");
+    let refused = host.denial("datagram", json!({"port": server.port})).await;
+    assert_eq!(refused.denied[0].access, "open a UDP socket");
     for name in ["localhost", "127.0.0.1", "example.com"] {
-        host.failure("lookup", json!({"name": name})).await;
+        let refused = host.denial("lookup", json!({"name": name})).await;
+        assert_eq!(refused.denied[0].access, format!("look up the name `{name}`"));
     }
     assert_eq!(server.connections(), reached);
 }

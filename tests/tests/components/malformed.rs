@@ -83,12 +83,15 @@ fn a_function_body_that_does_not_match_its_type_is_refused_at_inspection() {
 fn a_valid_component_with_an_unsupported_feature_is_refused_with_its_name() {
     let synchronous_read = "(component (type $s (stream u8)) (core module $m (memory (export \"m\") 1))
         (core instance $i (instantiate $m)) (core func (canon stream.read $s (memory (core memory $i \"m\")))))";
-    let exception = "(component (core module (tag) (func throw 0)))";
+    let legacy_exception = "(component (core module (tag) (func try catch 0 end)))";
+    let large_memory = "(component (core module $m (memory (export \"m\") i64 1) (func (export \"f\") (param i64 i64)))
+        (core instance $i (instantiate $m))
+        (func (param \"s\" string) (canon lift (core func $i \"f\") (memory (core memory $i \"m\")) (realloc (core func $i \"f\")))))";
     let shared = "(component (core module (memory 1 1 shared)))";
     for (text, feature) in [
         ("(component (core func (canon error-context.drop)))", "error-context"),
         (synchronous_read, "more async builtins"),
-        (exception, "exceptions"),
+        (legacy_exception, "exceptions"),
         (shared, "threads"),
         ("(component (core module (type (array i32))))", "gc feature"),
     ] {
@@ -142,7 +145,7 @@ fn a_version_of_an_import_that_the_host_does_not_offer_has_a_hint_that_fits() {
         ("wasi:keyvalue/eventual@0.1.0", "wasi:keyvalue/store@0.2.0-draft2"),
         ("wasi:keyvalue/store@0.3.0-draft", "wasi:keyvalue/store@0.2.0-draft2"),
         ("wasi:config/runtime@0.2.0-draft", "wasi:config/store@0.2.0"),
-        ("wasi:logging/logging", "build it without"),
+        ("wasi:logging/logging@0.9.0", "build it without"),
         ("acme:cloud/api@1.0.0", "build it without"),
         ("acme:cloud/api@0.3.0-rc.1", "build it without"),
     ] {

@@ -185,11 +185,7 @@ async fn helpers_use_what_is_granted_and_report_what_is_not() {
     refused.context = context;
     for (tool, arguments, reason) in [
         ("announce", json!({"text": "hello"}), "there is no tenant"),
-        (
-            "remember",
-            json!({"name": "rim", "price": 5}),
-            "no rule grants the blackboard",
-        ),
+        ("remember", json!({"name": "rim", "price": 5}), "it is not granted"),
         ("relay", json!({"tool": "native#shout", "text": "hey"}), "native#shout"),
     ] {
         let text = failure_of(&mut refused, tool, arguments).await;

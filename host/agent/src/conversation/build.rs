@@ -19,7 +19,7 @@ use crate::process::AgentProcess;
 use crate::state::{CallIds, ConversationState, History, LateResults, LongResults, Roles, read_result_tool};
 use crate::toolbox::{Toolbox, gateway_tool};
 use toolwit_core::{
-    Blackboard, Decorator, Guards, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
+    Blackboard, Caller, Decorator, Guards, MemoryBlackboard, Tool, ToolContext, ToolId, ToolName, ToolSelector, ToolSet,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -75,6 +75,7 @@ impl ConversationBuilder {
             process,
             late_results: LateResults::new(context.cancel_token()),
             roles: Roles::new(groups.clone(), config.roles)?,
+            caller: Caller::of(&context),
             drops_nested_artifacts: config.has_nested_artifacts == Some(false),
             context: with_journal_and_observers(&context, config.has_nested_events, &observers, journal.as_ref())
                 .with_blackboard(blackboard.clone())
@@ -138,8 +139,8 @@ fn all_observers(
     )
 }
 
-/// Adds the journal to the context, through which the conversation and its agents request approvals. If `forwards_agent_events`
-/// is set, also adds the observers of the conversation, to which agents then send their events.
+/// Adds the journal to the context, in which the conversation and its agents record their calls and questions. Agents send their
+/// events to it and, if `forwards_agent_events` is set, to all observers of the conversation.
 fn with_journal_and_observers(
     context: &ToolContext,
     forwards_agent_events: bool,
@@ -150,11 +151,13 @@ fn with_journal_and_observers(
         Some(journal) => context.clone().with_extension(journal.clone()),
         None => context.clone(),
     };
-    if forwards_agent_events {
-        context.with_extension(OuterConversationObservers(observers.clone()))
-    } else {
-        context
-    }
+    let agent_observers = match journal {
+        _ if forwards_agent_events => observers.clone(),
+        // The journal is the first observer.
+        Some(_) => observers.first_and_outer(context.extension()),
+        None => return context,
+    };
+    context.with_extension(OuterConversationObservers(agent_observers))
 }
 
 /// Returns the blackboard of the context, or else a new one.

@@ -10,7 +10,7 @@ use super::suspension::Suspension;
 use super::user_turn::{TypedOutcome, UserTurn, resume};
 use crate::event::{Event, Resolution};
 use crate::injection::Entities;
-use crate::journal::InterruptedRun;
+use crate::journal::{InterruptedRun, OpenCall};
 use crate::outcome::{RunError, RunOutcome};
 use crate::process::{AgentProcess, Budget};
 use crate::replay::StartedReplay;
@@ -129,18 +129,20 @@ impl Conversation {
         self.state.journal.clone().map(Suspension)
     }
 
-    /// Stores a decision about an [unresolved call](InterruptedRun::unresolved) of the interrupted run. `id` is the id of the call.
-    /// Returns `false` if no unresolved call has this id.
+    /// Stores a decision about a call of the interrupted run that began and did not end, such as an
+    /// [unresolved call](InterruptedRun::unresolved). A call that would run again without a decision can be decided too, for
+    /// example if its tool is gone. `id` is the id of the call. Returns `false` if no such call has this id.
     pub fn resolve_call(&mut self, id: &str, resolution: Resolution) -> bool {
         let mut open_calls = self
             .state
             .interrupted_run
             .iter_mut()
             .flat_map(|run| &mut run.open_calls);
-        let Some(unresolved) = open_calls.find(|open| open.call.id == id && open.is_unresolved()) else {
+        let is_undecided = |open: &&mut OpenCall| open.resolution.is_none() && open.runs_again();
+        let Some(open_call) = open_calls.find(|open| open.call.id == id && is_undecided(open)) else {
             return false;
         };
-        unresolved.resolution = Some(resolution);
+        open_call.resolution = Some(resolution);
         self.state.observers.emit(&Event::CallResolved {
             id: id.to_owned(),
             resolution,
@@ -158,7 +160,8 @@ impl Conversation {
     /// # Errors
     /// As [`run`](Self::run). If the decision about an [unresolved call](InterruptedRun::unresolved) is missing, the failure is
     /// [`RunFailure::Tool`](crate::RunFailure::Tool) and the conversation is unchanged: decide with
-    /// [`resolve_call`](Self::resolve_call), then resume again.
+    /// [`resolve_call`](Self::resolve_call), then resume again. The same applies if the tool of a call is gone that began, or
+    /// that waits for an approval and was not denied: the run can be resumed when the tool is available again.
     pub async fn resume_run(&mut self, cancel: CancellationToken) -> Option<Result<RunOutcome, RunError>> {
         self.state.interrupted_run.as_ref()?;
         let context = self.state.context.clone().with_cancel_token(cancel);

@@ -14,18 +14,31 @@ pub(super) fn take_earlier_state(
     journal: &Journal,
     ids: &CallIds,
 ) -> Result<(History, Vec<Event>, Option<InterruptedRun>), Error> {
-    let entries = journal.take_earlier_entries();
+    let all_entries = journal.take_earlier_entries();
+    ids.claim_all(all_entries.iter().flat_map(|entry| call_ids(&entry.event)));
+    let is_of_conversation = |entry: &&TraceEntry| entry.origin.parent_call.is_none();
+    let entries: Vec<_> = all_entries.iter().filter(is_of_conversation).collect();
     check_calls(&entries)?;
-    let events: Vec<_> = entries.into_iter().map(|entry| entry.event).collect();
-    let messages = messages(&events, &error_text(&cancelled_call()));
+    let messages = messages(entries.iter().copied(), &error_text(&cancelled_call()));
     let history = History::with_open_calls(messages, ids.clone())
         .map_err(|error| JournalError::Divergence(error.message.clone()))?;
-    let interrupted = interrupted_run(&events);
+    let events: Vec<_> = entries.into_iter().map(|entry| entry.event.clone()).collect();
+    let interrupted = interrupted_run(&all_entries, &events);
     Ok((history, events, interrupted))
 }
 
+/// Returns the ids of the calls that an event adds to a history. A history that was compacted lacks the ids of its older calls,
+/// and that of an agent is not restored. But a new call with such an id would also have the idempotency key of the old one.
+fn call_ids(event: &Event) -> Vec<&String> {
+    match event {
+        Event::ModelAnswered { tool_calls, .. } => tool_calls.iter().map(|call| &call.id).collect(),
+        Event::LateResult { id, .. } => vec![id],
+        _ => Vec::new(),
+    }
+}
+
 /// Checks that each entry about a running or completed call comes after the entry that contains the call.
-fn check_calls(entries: &[TraceEntry]) -> Result<(), JournalError> {
+fn check_calls(entries: &[&TraceEntry]) -> Result<(), JournalError> {
     let mut call_ids = std::collections::HashSet::new();
     for entry in entries {
         let call_id = match &entry.event {

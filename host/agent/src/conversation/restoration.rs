@@ -165,9 +165,12 @@ impl Restoration<'_> {
                 ToolLookup::Found(named) => named,
                 _ => unavailable_tool(name, tool),
             };
-            self.conversation
-                .late_results
-                .fail(BackgroundCall { call, arguments, tool });
+            self.conversation.late_results.fail(BackgroundCall {
+                call,
+                arguments,
+                tool,
+                caller: None,
+            });
         }
     }
 
@@ -212,6 +215,7 @@ impl Restoration<'_> {
         self.last_answered_tool = Some(past_call.name.clone());
         if let ToolLookup::Found(named) = self.conversation.toolbox.look_up(past_call.name.as_str()) {
             past_call.identities = tool_identities(&named.tool);
+            past_call.has_revealed_tools = named.tool.facade().is_some() && !past_call.is_error;
             let evaluated = catch_unwind(AssertUnwindSafe(|| self.evaluate(id, &past_call, named, content)));
             match evaluated {
                 Ok(tools) => {

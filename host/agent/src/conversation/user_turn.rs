@@ -11,7 +11,7 @@ use super::answer_schema::AnswerSchema;
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::run::ToolLoop;
 use crate::state::ConversationState;
-use toolwit_core::{OutputSink, ToolContext};
+use toolwit_core::{OutputSink, Picture, ToolContext};
 
 /// A user message that has not been answered, with the settings of its turn.
 ///
@@ -35,6 +35,7 @@ pub struct UserTurn<'c> {
     prompt: String,
     context: ToolContext,
     roles: Vec<String>,
+    pictures: Vec<Picture>,
 }
 
 /// An answer as a value of type `T`, with the outcome of its run.
@@ -55,6 +56,7 @@ impl<'c> UserTurn<'c> {
             prompt,
             context,
             roles: Vec::new(),
+            pictures: Vec::new(),
         }
     }
 
@@ -82,19 +84,27 @@ impl<'c> UserTurn<'c> {
         self
     }
 
+    /// Adds a picture to the message, at most
+    /// [`PICTURES_PER_MESSAGE_MAX`](toolwit_core::limits::PICTURES_PER_MESSAGE_MAX). A model that takes no pictures reads that it
+    /// does not receive it; see [`ChatModel::accepts_pictures`](crate::model::ChatModel::accepts_pictures).
+    pub fn picture(mut self, picture: Picture) -> Self {
+        self.pictures.push(picture);
+        self
+    }
+
     /// Runs the turn.
     ///
     /// # Errors
     /// As [`Conversation::run`](crate::Conversation::run).
     pub async fn run(self) -> Result<RunOutcome, RunError> {
         let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles);
-        run.run(Some(&self.prompt)).await
+        run.with_pictures(self.pictures).run(Some(&self.prompt)).await
     }
 
     /// Runs the turn until no background call is open, within the limits of one run.
     pub(crate) async fn run_with_background(self) -> Result<RunOutcome, RunError> {
         let run = ToolLoop::new(self.state, &self.context).with_roles(self.roles);
-        let run = run.awaiting_background();
+        let run = run.with_pictures(self.pictures).awaiting_background();
         run.run(Some(&self.prompt)).await
     }
 
@@ -134,7 +144,11 @@ impl<'c> UserTurn<'c> {
             "{}\n\nWhen you are done, answer only with JSON that fits this schema:\n{schema}",
             self.prompt
         );
-        let first_outcome = run_with_schema(self.state, &self.context, self.roles.clone(), &prompt, schema).await?;
+        let first_run = ToolLoop::new(self.state, &self.context)
+            .with_roles(self.roles.clone())
+            .with_pictures(self.pictures)
+            .with_answer_schema(schema.clone());
+        let first_outcome = first_run.run(Some(&prompt)).await?;
         parse_or_correct(self.state, &self.context, self.roles, schema, parse, first_outcome).await
     }
 }

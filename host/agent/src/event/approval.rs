@@ -1,8 +1,12 @@
 //! Approvals of calls in events.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use toolwit_core::{ApprovalBasis, ApprovalDecision, ApprovalRequest, Arguments, Effect, RememberedAnswer, ToolId};
+use toolwit_core::{
+    ApprovalBasis, ApprovalDecision, ApprovalRequest, Arguments, Effect, InputValidator, RememberedAnswer,
+    ToolDefinition, ToolId,
+};
 
 /// A request for an approval, in the form that traces and journals record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +34,37 @@ pub struct RecordedApprovalRequest {
     /// The reason why the arguments that the approver edited in its previous answer were not accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected_edit: Option<String>,
+    /// The JSON Schema of the arguments; `None` in requests that earlier versions recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+}
+
+impl RecordedApprovalRequest {
+    /// Checks that arguments can replace those of the call.
+    ///
+    /// # Errors
+    /// The reason why they do not match the schema of the tool.
+    pub fn check_edit(&self, arguments: &Arguments) -> Result<(), String> {
+        let Some(schema) = &self.input_schema else {
+            return Ok(());
+        };
+        let definition = ToolDefinition::new(self.tool.clone(), self.name.as_str(), "", schema.clone());
+        // The run checks the arguments again. There, the schema of a native tool can have more than this validator accepts.
+        let Ok(validator) = InputValidator::of_untrusted(&definition) else {
+            return Ok(());
+        };
+        let checked = validator.check(arguments.clone());
+        checked.map(drop).map_err(|error| error.report().message.clone())
+    }
+
+    /// Returns whether another request is equal. A request of an earlier version has no schema, which the digest covers.
+    pub(crate) fn is_equal(&self, other: &Self) -> bool {
+        let without_schema = |request: &Self| Self {
+            input_schema: None,
+            ..request.clone()
+        };
+        without_schema(self) == without_schema(other)
+    }
 }
 
 impl From<&ApprovalRequest> for RecordedApprovalRequest {
@@ -44,6 +79,7 @@ impl From<&ApprovalRequest> for RecordedApprovalRequest {
             callers: request.callers.clone(),
             digest: request.digest.clone(),
             rejected_edit: request.rejected_edit.clone(),
+            input_schema: Some((*request.input_schema).clone()),
         }
     }
 }

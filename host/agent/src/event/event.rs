@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CompactedHistory, InjectionCost, RecordedAnswer, RecordedApprovalDecision, RecordedApprovalRequest,
-    RecordedOutcome, RecordedQuestion, RecordedStart, Resolution,
+    CompactedHistory, InjectionCost, NestedCallEnd, NestedCallStart, RecordedAnswer, RecordedApprovalDecision,
+    RecordedApprovalRequest, RecordedOutcome, RecordedPicture, RecordedQuestion, RecordedStart, Resolution,
 };
 use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
@@ -49,7 +49,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer_schema: Option<Box<serde_json::Value>>,
     },
-    /// The descriptions of tools that strategies added were appended to the user message, with the delivery `gateway`.
+    /// The user attached pictures to the message of the turn that began.
+    PicturesAttached {
+        /// The pictures.
+        pictures: Vec<RecordedPicture>,
+    },
+    /// Text was appended to the user message: with the delivery `gateway`, the descriptions of the tools that strategies added at
+    /// the start of the turn.
     PromptExtended {
         /// The text.
         text: String,
@@ -164,6 +170,11 @@ pub enum Event {
         /// The text for the model.
         content: String,
     },
+    /// The run ended while the model responded. The history contains the text that the user has seen, with a mark.
+    AnswerInterrupted {
+        /// The text, without the mark.
+        content: String,
+    },
     /// A tool ended the run with an answer. The history contains the answer as if the model had given it.
     AnsweredByTool {
         /// The answer.
@@ -194,7 +205,7 @@ pub enum Event {
     },
     /// The host denied accesses to a plugin during a call. The plugin and the model do not receive this list.
     AccessDenied {
-        /// The id of the model's call.
+        /// The id of the call.
         id: String,
         /// The accesses, with the grants that would allow them.
         denied: Vec<DeniedAccess>,
@@ -206,33 +217,11 @@ pub enum Event {
         /// The text. The text of the next progress event replaces it.
         text: String,
     },
-    /// A running tool calls another tool, through `toolwit:plugin/tools` or its context.
-    NestedCallStarted {
-        /// The id of the model's call in which the nested call runs.
-        id: String,
-        /// The number of the nested call in the model's call, from 1.
-        number: u32,
-        /// The id of the calling tool.
-        caller: ToolId,
-        /// The requested tool.
-        tool: ToolId,
-    },
+    /// A running tool calls another tool, through `toolwit:plugin/tools` or its context. The model does not see the call.
+    NestedCallStarted(Box<NestedCallStart>),
     /// A nested call ended.
-    NestedCallFinished {
-        /// The id of the model's call in which the nested call runs.
-        id: String,
-        /// The number of the nested call in the model's call.
-        number: u32,
-        /// The requested tool.
-        tool: ToolId,
-        /// The duration in milliseconds.
-        wall_ms: u64,
-        /// Whether the call failed.
-        is_error: bool,
-        /// The kind of error, if known.
-        kind: Option<ErrorKind>,
-    },
-    /// The model called a locked tool. The call did not run; the answer describes how to unlock the tool.
+    NestedCallFinished(Box<NestedCallEnd>),
+    /// The model called a locked tool. The call did not run; the answer is guidance on how to unlock the tool.
     CallGuided {
         /// The id of the call.
         id: String,

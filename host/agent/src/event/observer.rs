@@ -69,6 +69,16 @@ impl Observers {
         }
     }
 
+    /// Returns the first of these observers together with those of the outer conversation, for the agents of a conversation
+    /// that forwards no events to its other observers.
+    pub(crate) fn first_and_outer(&self, outer: Option<&OuterConversationObservers>) -> Self {
+        let outer = outer.into_iter().flat_map(|outer| outer.0.observers.iter().cloned());
+        Self {
+            origin: self.origin.clone(),
+            observers: self.observers.iter().take(1).cloned().chain(outer).collect(),
+        }
+    }
+
     pub(crate) fn origin(&self) -> &Origin {
         &self.origin
     }

@@ -48,7 +48,7 @@ impl TraceEntry {
 
 /// Writes each event as one line of JSON.
 ///
-/// The lines contain the messages and the tool results. After the first write error, the trace writes no more lines, and the
+/// The lines contain the messages and the tool results, but not the data of the pictures that the user attached. After the first write error, the trace writes no more lines, and the
 /// run continues.
 pub struct Trace<W> {
     lines: Mutex<LineWriter<W>>,
@@ -108,6 +108,9 @@ impl<W: Write> LineWriter<W> {
     /// Writes an entry with the next line number. Flushes the writer at the end of a run.
     fn write(&mut self, mut entry: TraceEntry) -> io::Result<()> {
         entry.sequence = self.sequence;
+        if let Event::PicturesAttached { pictures } = &mut entry.event {
+            pictures.iter_mut().for_each(|picture| picture.picture = None);
+        }
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
         self.writer.write_all(&line)?;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use toolwit_core::Error;
-use toolwit_core::{Tool, ToolContext};
+use toolwit_core::{Tool, ToolContext, ToolId};
 
 /// A source of tools: plugins, Rust code, or a server that needs a connection.
 ///
 /// A source is queried when its tools are first needed. It receives the caller's context, which can hold the token that a
-/// server requires. A source may cache its tools between queries.
+/// server requires. A source may cache its tools between queries. The tools that it returns belong to the caller: in a
+/// conversation, they are used only in turns whose context has the same [`Caller`](toolwit_core::Caller).
 #[async_trait]
 pub trait ToolSource: Send + Sync {
     /// Returns the name of the source. The setting `provider` of a group refers to this name.
@@ -23,6 +24,13 @@ pub trait ToolSource: Send + Sync {
     /// group.
     fn listed_names(&self) -> Option<Vec<String>> {
         None
+    }
+
+    /// Returns whether the source can have the tool with this id. A conversation that is resumed contacts only the sources that
+    /// can have one of its tools. By default, a source can have every tool, or those in its [list](Self::listed_names).
+    fn may_have(&self, tool: &ToolId) -> bool {
+        self.listed_names()
+            .is_none_or(|names| names.iter().any(|name| name == tool.as_str()))
     }
 
     /// Returns the tools that the source returned last for this caller, without contacting the source. The default

@@ -19,7 +19,7 @@ use toolwit_core::{Tool, ToolContext};
 /// [roles of a turn](crate::UserTurn::role) for that turn.
 ///
 /// Sources are queried when a role that needs them is resolved, with the caller's context. A source that cannot list its tools
-/// without being contacted is queried once in a conversation, and again only after an error. A missing tool or an unreachable
+/// without being contacted is queried once in a conversation for a [`Caller`](toolwit_core::Caller), and again only after an error. A missing tool or an unreachable
 /// source is logged as a warning and does not affect other tools.
 #[derive(Clone, Default)]
 pub struct ToolGroups {

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use super::entity::{DiscoveredEntity, EntityBinding, EntityGroup, EntityIdentity, GroupAddition, MemberWithOwnTools};
 use super::strategy::{Injection, InjectionStrategy};
 use super::view::InjectionContext;
-use toolwit_core::limits::{ENTITIES_WITH_OWN_TOOLS_MAX, ENTITY_DEPTH_MAX, ENTITY_ID_BYTES_MAX};
+use toolwit_core::limits::{ENTITIES_WITH_OWN_TOOLS_MAX, ENTITY_ID_BYTES_MAX};
 use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvider};
 
 /// Adds the methods of every [`ToolProvider`] in a result as tools, each bound to its live object.
@@ -18,9 +18,11 @@ use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvi
 /// before it joins a group keeps them. Both sets of tools then act on the same live object.
 ///
 /// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides on which
-/// instance its tools act. Methods can return further entities, up to a depth of [`ENTITY_DEPTH_MAX`]. An object without methods
-/// is ignored. An object that is nested too deep or has an invalid id is rejected with the reason. The injection also lists
-/// the objects that the tool itself rejected ([`ToolResult::rejected`](toolwit_core::ToolResult::rejected)).
+/// instance its tools act. If it now belongs to another [version](ToolProvider::version) of its code, such as a plugin that was
+/// replaced, its tools act on the new instance, and the methods that this version does not have leave. Methods can return
+/// further entities, to any depth. An object without methods is ignored. An object with an invalid id is rejected with the
+/// reason. The injection also lists the objects that the tool itself rejected
+/// ([`ToolResult::rejected`](toolwit_core::ToolResult::rejected)).
 ///
 /// The strategy is stateless. Entities are recorded in the conversation's [`Entities`](super::Entities).
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,8 +65,7 @@ impl Evaluation<'_> {
     /// the object is rejected.
     fn add_entity(&mut self, provider: &Arc<dyn ToolProvider>) {
         let identity = identity_of(provider.as_ref());
-        let depth = self.depth_of(identity.as_ref(), provider.as_ref());
-        if let Some(reason) = rejection_reason(identity.as_ref().map(|identity| identity.id.as_str()), depth) {
+        if let Some(reason) = rejection_reason(identity.as_ref().map(|identity| identity.id.as_str())) {
             let rejected = RejectedProvider::new(provider.prefix(), reason);
             self.injection.rejected.push(rejected);
             return;
@@ -73,7 +74,7 @@ impl Evaluation<'_> {
         if let (Some(identity), Some(group)) = (&identity, &group)
             && self.context.entities().own_tools_of(identity).is_none()
         {
-            self.record_returned_member(identity, group, provider, depth);
+            self.record_returned_member(identity, group, provider);
             return;
         }
         let methods = provider.tools();
@@ -84,20 +85,21 @@ impl Evaluation<'_> {
             .into_iter()
             .map(|method| self.with_unique_id(identity.as_ref(), method))
             .collect();
-        let binding = self.binding(identity.as_ref(), &tools, provider.rebinding());
+        let binding = self.binding(identity.as_ref(), &tools, provider.as_ref());
         let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.clone()).collect();
         for tool in tools {
             if binding == EntityBinding::Rebound || !self.is_present(&tool.definition().id) {
                 self.injection.add.push(tool);
             }
         }
+        self.remove_methods_of_other_version(identity.as_ref(), &ids, provider.version());
         self.discovered_tool_ids.extend(ids.iter().cloned());
         self.discovered_identities.extend(identity.clone());
         self.injection.discovered.push(DiscoveredEntity {
             identity,
             prefix: provider.prefix().to_owned(),
             tools: ids,
-            depth,
+            version: provider.version().to_owned(),
             binding,
             rebinding: provider.rebinding(),
             group_addition: group.map(|group| GroupAddition::new(group, vec![provider.clone()])),
@@ -118,17 +120,21 @@ impl Evaluation<'_> {
         identity: &EntityIdentity,
         group: &EntityGroup,
         provider: &Arc<dyn ToolProvider>,
-        depth: u32,
     ) {
         let shared_methods = group.shared_methods(provider.as_ref());
+        let ids: Vec<_> = shared_methods.iter().map(|tool| tool.definition().id.clone()).collect();
+        let is_of_other_version = self.is_of_other_version(&ids, provider.version());
+        if is_of_other_version {
+            self.injection.add.extend(shared_methods);
+        }
         self.injection.discovered.push(DiscoveredEntity {
             identity: Some(identity.clone()),
             prefix: identity.prefix.clone(),
-            tools: shared_methods.iter().map(|tool| tool.definition().id.clone()).collect(),
-            depth,
+            tools: ids,
+            version: provider.version().to_owned(),
             binding: match provider.rebinding() {
-                Rebinding::Keep => EntityBinding::Kept,
-                Rebinding::Latest => EntityBinding::Rebound,
+                Rebinding::Keep if !is_of_other_version => EntityBinding::Kept,
+                Rebinding::Keep | Rebinding::Latest => EntityBinding::Rebound,
             },
             rebinding: provider.rebinding(),
             group_addition: Some(GroupAddition::new(group.clone(), vec![provider.clone()])),
@@ -140,7 +146,9 @@ impl Evaluation<'_> {
     /// instance, the member calls these tools, so that both sets of tools act on one instance.
     fn as_member(&self, entity: Arc<dyn ToolProvider>) -> Arc<dyn ToolProvider> {
         let own_tool_ids = self.own_tool_ids_of(entity.as_ref());
-        match own_tool_ids.filter(|_| entity.rebinding() == Rebinding::Keep) {
+        let stays_bound =
+            |ids: &&[ToolId]| entity.rebinding() == Rebinding::Keep && !self.is_of_other_version(ids, entity.version());
+        match own_tool_ids.filter(stays_bound) {
             Some(ids) => {
                 let own_tools = ids.iter().filter_map(|id| self.context.tools().by_id(id));
                 Arc::new(MemberWithOwnTools::new(
@@ -160,13 +168,13 @@ impl Evaluation<'_> {
     /// Makes the entities of a type members of a group, and adds the shared methods of the group if the conversation does not
     /// have them. Entities that have their own tools keep them.
     fn add_group(&mut self, entities: &[Arc<dyn ToolProvider>]) {
-        let (accepted, rejected): (Vec<_>, Vec<_>) = entities.iter().cloned().partition(|entity| {
-            rejection_reason(entity.instance_id().as_deref(), self.depth_of(None, entity.as_ref())).is_none()
-        });
+        let (accepted, rejected): (Vec<_>, Vec<_>) = entities
+            .iter()
+            .cloned()
+            .partition(|entity| rejection_reason(entity.instance_id().as_deref()).is_none());
         let has_own_tools = |entity: &&Arc<dyn ToolProvider>| self.own_tool_ids_of(entity.as_ref()).is_some();
         let with_own_tools: Vec<_> = accepted.iter().filter(has_own_tools).cloned().collect();
-        // `add_entity` records the reason of each rejection. A rejected entity that has its own tools may still keep them:
-        // `add_entity` checks its recorded depth, which may be within the limit.
+        // `add_entity` records the reason of each rejection.
         rejected
             .iter()
             .chain(&with_own_tools)
@@ -183,18 +191,19 @@ impl Evaluation<'_> {
         let shared_methods = group.shared_methods(first_member.as_ref());
         let ids: Vec<_> = shared_methods.iter().map(|tool| tool.definition().id.clone()).collect();
         let has_lost_method = ids.iter().any(|id| self.context.entities().is_lost(id));
-        if existing_group.is_none() || has_lost_method {
+        let is_of_other_version = self.is_of_other_version(&ids, first_member.version());
+        if existing_group.is_none() || has_lost_method || is_of_other_version {
             self.injection.add.extend(shared_methods);
         }
         self.injection.discovered.push(DiscoveredEntity {
             identity: None,
             prefix: first_member.prefix().to_owned(),
             tools: ids,
-            depth: self.depth_of(None, first_member.as_ref()),
-            binding: if existing_group.is_some() {
-                EntityBinding::Kept
-            } else {
-                EntityBinding::New
+            version: first_member.version().to_owned(),
+            binding: match existing_group {
+                Some(_) if is_of_other_version => EntityBinding::Rebound,
+                Some(_) => EntityBinding::Kept,
+                None => EntityBinding::New,
             },
             rebinding: first_member.rebinding(),
             namespace: first_member.namespace().to_owned(),
@@ -202,28 +211,39 @@ impl Evaluation<'_> {
         });
     }
 
-    /// Returns the recorded depth of an entity. If the depth is not recorded, returns the larger of two depths: the one that
-    /// the provider reports, and one more than the depth of the called tool.
-    fn depth_of(&self, identity: Option<&EntityIdentity>, provider: &dyn ToolProvider) -> u32 {
+    /// Returns whether one of these methods acts on an object of another version than this one.
+    fn is_of_other_version(&self, methods: &[ToolId], version: &str) -> bool {
         let entities = self.context.entities();
-        let called_tool = &self.context.call().tool.definition().id;
-        identity
-            .and_then(|identity| entities.depth_of(identity))
-            .unwrap_or_else(|| {
-                provider
-                    .depth()
-                    .max(entities.depth_of_tool(called_tool).saturating_add(1))
-            })
+        methods
+            .iter()
+            .any(|method| entities.is_of_other_version(method, version))
+    }
+
+    /// Removes the methods of an entity that only another version of its code had.
+    fn remove_methods_of_other_version(
+        &mut self,
+        identity: Option<&EntityIdentity>,
+        current: &[ToolId],
+        version: &str,
+    ) {
+        let entities = self.context.entities();
+        let own_tools = identity
+            .and_then(|identity| entities.own_tools_of(identity))
+            .unwrap_or_default();
+        let removed = own_tools
+            .iter()
+            .filter(|method| !current.contains(method) && entities.is_of_other_version(method, version));
+        self.injection.remove.extend(removed.cloned());
     }
 
     /// Returns the instance to which the methods of an entity are bound. If one of the methods was lost when the conversation
-    /// was resumed, all of them are rebound. An entity without an identity counts as returned before if all its methods are
+    /// was resumed, or acts on an object of another version, all of them are rebound. An entity without an identity counts as returned before if all its methods are
     /// present.
     fn binding(
         &self,
         identity: Option<&EntityIdentity>,
         methods: &[Arc<dyn Tool>],
-        rebinding: Rebinding,
+        provider: &dyn ToolProvider,
     ) -> EntityBinding {
         let was_returned = match identity {
             Some(identity) => {
@@ -233,9 +253,13 @@ impl Evaluation<'_> {
             None => methods.iter().all(|method| self.is_present(&method.definition().id)),
         };
         let entities = self.context.entities();
-        let has_lost_method = methods.iter().any(|method| entities.is_lost(&method.definition().id));
-        match (was_returned, rebinding) {
-            _ if has_lost_method => EntityBinding::Rebound,
+        let acts_on_gone_object = methods.iter().map(|method| &method.definition().id).any(|method| {
+            entities.is_lost(method)
+                || (self.context.tools().by_id(method).is_some()
+                    && entities.is_of_other_version(method, provider.version()))
+        });
+        match (was_returned, provider.rebinding()) {
+            _ if acts_on_gone_object => EntityBinding::Rebound,
             (false, _) => EntityBinding::New,
             (true, Rebinding::Keep) => EntityBinding::Kept,
             (true, Rebinding::Latest) => EntityBinding::Rebound,
@@ -295,14 +319,13 @@ fn split_into_batches(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn To
     batches
 }
 
-/// Returns the reason why the methods of an object with this id and depth cannot become tools, or `None` if they can.
-fn rejection_reason(id: Option<&str>, depth: u32) -> Option<String> {
+/// Returns the reason why the methods of an object with this id cannot become tools, or `None` if they can.
+fn rejection_reason(id: Option<&str>) -> Option<String> {
     match id.map(str::len) {
         Some(0) => Some("its id is empty".to_owned()),
         Some(bytes) if bytes > ENTITY_ID_BYTES_MAX => {
             Some(format!("its id has {bytes} bytes; the limit is {ENTITY_ID_BYTES_MAX}"))
         }
-        _ if depth > ENTITY_DEPTH_MAX => Some(format!("its nesting depth is {depth}; the limit is {ENTITY_DEPTH_MAX}")),
         _ => None,
     }
 }

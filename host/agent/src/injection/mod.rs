@@ -39,7 +39,7 @@ pub use entity_tools::EntityTools;
 pub use facade::{Facade, FacadeBuilder, Reference, Unfolding};
 pub use gating::{MachineState, Playbook, StateMachine, StateMachineBuilder, Unlock};
 pub use registered_tools::RegisteredTools;
-pub use strategy::{CallGate, Injection, InjectionStrategy, NoInjection, WithheldTool};
+pub use strategy::{CallGate, Injection, InjectionStrategy, NoInjection, TriggeredInjection, WithheldTool};
 pub use strategy_chain::StrategyChain;
 pub use view::{
     CallLog, CallableTools, CompletedCall, ConversationView, InjectionContext, Lineage, PastCall, TurnContext,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::facade::Unfolding;
-use super::strategy::{CallGate, Injection, InjectionStrategy};
+use super::strategy::{CallGate, Injection, InjectionStrategy, TriggeredInjection};
 use super::view::{CompletedCall, ConversationView, InjectionContext, TurnContext};
 use toolwit_core::{Error, NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 
@@ -129,6 +129,27 @@ impl InjectionStrategy for StrategyChain {
             merged.merge(strategy.begin_turn(turn).await);
         }
         merged
+    }
+
+    async fn recover(&self, lost: &[ToolId], view: &ConversationView<'_>) -> Vec<Arc<dyn Tool>> {
+        let mut recovered: Vec<Arc<dyn Tool>> = Vec::new();
+        for strategy in &self.strategies {
+            let is_recovered = |id: &ToolId| recovered.iter().any(|tool| tool.definition().id == *id);
+            let still_lost: Vec<_> = lost.iter().filter(|id| !is_recovered(id)).cloned().collect();
+            if still_lost.is_empty() {
+                break;
+            }
+            recovered.extend(strategy.recover(&still_lost, view).await);
+        }
+        recovered
+    }
+
+    async fn change_caller(&self, view: &ConversationView<'_>) -> Vec<TriggeredInjection> {
+        let mut changes = Vec::new();
+        for strategy in &self.strategies {
+            changes.extend(strategy.change_caller(view).await);
+        }
+        changes
     }
 
     fn gate(&self, tool: &NamedTool, view: &ConversationView<'_>) -> CallGate {

@@ -33,6 +33,15 @@ impl Journal {
         })
     }
 
+    /// Returns the stored answer to the open question about a call, which the run has not used yet. Returns `None` if there is no
+    /// such question or answer.
+    pub(crate) async fn stored_answer(&self, call: &str) -> Result<Option<ApprovalAnswer>, JournalError> {
+        match self.question_about(call) {
+            Some((question, _)) => self.writer().answer(question).await,
+            None => Ok(None),
+        }
+    }
+
     /// Asks a question that is not yet stored. Stores the question before it waits for an answer.
     async fn ask_new_question(
         &self,

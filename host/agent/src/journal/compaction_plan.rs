@@ -11,6 +11,9 @@ const TOKEN_BYTES: usize = 4;
 /// The estimated overhead of a message in addition to its text, in tokens.
 const MESSAGE_TOKENS: usize = 4;
 
+/// The assumed size of a picture, in tokens. It is that of a large picture at most providers.
+const PICTURE_TOKENS: usize = 1_600;
+
 /// Maximum size of one text in the transcript from which the summary is made, in bytes: the content of a message, or a call.
 const EXCERPT_BYTES_MAX: usize = 4096;
 
@@ -32,7 +35,8 @@ pub(crate) fn estimated_tokens(bytes: usize) -> usize {
 fn message_tokens(message: &Message) -> usize {
     let calls = message.tool_calls().iter();
     let call_bytes: usize = calls.map(|call| call.name.len() + call.arguments.len()).sum();
-    estimated_tokens(message.content().len() + call_bytes) + MESSAGE_TOKENS
+    let picture_tokens = message.pictures.len() * PICTURE_TOKENS;
+    estimated_tokens(message.content().len() + call_bytes) + picture_tokens + MESSAGE_TOKENS
 }
 
 /// Returns the estimated size of messages, in tokens.
@@ -139,6 +143,9 @@ fn message_text(message: &Message) -> String {
         _ => "user",
     };
     let mut text = excerpt(author, message.content());
+    for picture in &message.pictures {
+        text.push_str(&excerpt("picture", &picture.to_string()));
+    }
     for call in message.tool_calls() {
         text.push_str(&excerpt("call", &format!("{} {}", call.name, call.arguments)));
     }
@@ -234,6 +241,14 @@ mod tests {
         }
         let mut only_summary = [Message::user(format!("{SUMMARY_HEADING}nothing"))];
         assert_eq!(pin_last_user_message(&mut only_summary), None);
+    }
+
+    #[test]
+    fn pictures_count_as_tokens_and_are_named_in_the_transcript() {
+        let picture = toolwit_core::Picture::from_bytes(b"GIF89a").unwrap();
+        let seen = Message::user("see").with_pictures(vec![picture; 2]);
+        assert!(history_tokens(&[seen.clone()]) > 2 * PICTURE_TOKENS);
+        assert!(message_text(&seen).contains("<picture>image/gif, 6 bytes</picture>"));
     }
 
     #[test]

@@ -31,6 +31,19 @@ pub enum JournalError {
         /// The reason.
         reason: String,
     },
+    /// A session cannot be forked at this entry, because it has fewer entries.
+    #[error("the session `{session}` has only {entries} entries, so it cannot be forked at entry {end}")]
+    Position {
+        /// The name of the session.
+        session: SessionId,
+        /// The number of the entry.
+        end: u64,
+        /// The number of entries of the session.
+        entries: u64,
+    },
+    /// The new arguments of a call do not match the schema of its tool.
+    #[error("the arguments do not match the parameters of the tool: {0}")]
+    Edit(String),
     /// The entries contradict each other or do not form a valid history, or a call would run again with other arguments.
     #[error("the session cannot be continued: {0}")]
     Divergence(String),
@@ -73,6 +86,8 @@ impl From<JournalError> for Error {
             JournalError::Exists(_) => "open it, or choose another name",
             JournalError::Name(_) => "choose another name",
             JournalError::Entry { .. } => "use a newer version of the program, or fork the session before this entry",
+            JournalError::Position { .. } => "choose a lower number, or copy all entries",
+            JournalError::Edit(_) => "correct the arguments; the question still waits for an answer",
             JournalError::Divergence(_) => "fork the session before the difference",
             JournalError::NotPending(..) | JournalError::Answered(..) => {
                 "read the pending approvals of the session again"

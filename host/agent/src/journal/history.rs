@@ -1,21 +1,40 @@
-//! The history of a conversation as a function of its events.
+//! The history of a conversation as a function of its recorded events.
+
+use std::collections::HashMap;
 
 use super::compaction_plan::{CompactionPlan, compact, pin_last_user_message};
-use crate::event::Event;
-use toolwit_core::{Message, ToolCall};
+use crate::event::{Event, RecordedArtifact, RecordedOutcome, RecordedPictures, TraceEntry};
+use toolwit_core::limits::PICTURES_PER_MESSAGE_MAX;
+use toolwit_core::{Artifact, Message, Picture, Role, ToolCall};
 
-/// Returns the messages of a conversation after these events, without the system message. A call that had no answer when the
-/// next message was appended or the run ended has the error `cancelled_answer` as its answer. If the last run did not end, the
-/// unanswered calls of its last response have no answer in the messages.
-pub(crate) fn messages<'a>(events: impl IntoIterator<Item = &'a Event>, cancelled_answer: &str) -> Vec<Message> {
+/// The text for a result whose picture was too large to be recorded.
+const OMITTED_PICTURE: &str = "\n[a picture of this result was too large to be stored with the session]";
+
+/// The mark after a text of the model whose run ended before the response was complete.
+const INTERRUPTION_MARK: &str = "[interrupted]";
+
+/// Returns the message for a response that was interrupted after this text.
+pub(crate) fn interrupted_answer(text: &str) -> Message {
+    Message::assistant(format!("{text}\n\n{INTERRUPTION_MARK}"), Vec::new())
+}
+
+/// Returns the messages of a conversation after these entries, with their times and without the system message. A call that had
+/// no answer when the next message was appended or the run ended has the error `cancelled_answer` as its answer. If the last run
+/// did not end, the unanswered calls of its last response have no answer in the messages.
+pub(crate) fn messages<'a>(entries: impl IntoIterator<Item = &'a TraceEntry>, cancelled_answer: &str) -> Vec<Message> {
     let mut history = HistoryBuilder {
         messages: Vec::new(),
         calls: Vec::new(),
         open_calls: Vec::new(),
+        pictures: RecordedPictures::default(),
+        result_pictures: HashMap::new(),
         cancelled_answer,
     };
-    for event in events {
-        history.apply(event);
+    for entry in entries {
+        let message_count = history.messages.len();
+        history.apply(&entry.event, entry.at_ms);
+        let new_messages = history.messages.iter_mut().skip(message_count);
+        new_messages.for_each(|message| message.timestamp_ms = entry.at_ms);
     }
     history.messages
 }
@@ -26,21 +45,33 @@ struct HistoryBuilder<'a> {
     calls: Vec<ToolCall>,
     /// The calls of the last response that have no answer.
     open_calls: Vec<ToolCall>,
+    /// The pictures in the events so far.
+    pictures: RecordedPictures,
+    /// The pictures of the results that have not entered the history, by the id of the call, and a text about those whose data
+    /// was not recorded.
+    result_pictures: HashMap<String, (Vec<Picture>, &'static str)>,
     cancelled_answer: &'a str,
 }
 
 impl HistoryBuilder<'_> {
-    fn apply(&mut self, event: &Event) {
+    /// Applies an event with this time. The caller sets the time of the messages that are appended.
+    fn apply(&mut self, event: &Event, at_ms: u64) {
         match event {
             Event::TurnStarted {
                 prompt: Some(prompt), ..
             } => self.append(Message::user(prompt)),
             Event::PromptExtended { text } => {
-                if let Some(last) = self.messages.last_mut() {
-                    let extended = format!("{}{text}", last.content());
-                    *last = Message::user(extended);
+                if let Some(Role::User { content }) = self.messages.last_mut().map(|last| &mut last.role) {
+                    content.push_str(text);
                 }
             }
+            Event::PicturesAttached { pictures } => {
+                let restored = self.pictures.restore(pictures);
+                if let Some(last) = self.messages.last_mut() {
+                    last.pictures.extend(restored);
+                }
+            }
+            Event::ToolReturned { id, outcome } => self.record_result_pictures(id, outcome),
             Event::ModelAnswered {
                 content,
                 tool_calls,
@@ -71,8 +102,13 @@ impl HistoryBuilder<'_> {
                     pinned: compacted.pinned.clone(),
                 };
                 self.messages = compact(&self.messages, &plan, &compacted.summary);
+                // The summary follows the pinned messages.
+                if let Some(summary) = self.messages.get_mut(plan.pinned.len()) {
+                    summary.timestamp_ms = at_ms;
+                }
             }
             Event::MessagePinned => drop(pin_last_user_message(&mut self.messages)),
+            Event::AnswerInterrupted { content } => self.append(interrupted_answer(content)),
             Event::AnsweredByTool { content } => self.append(Message::assistant(content, Vec::new())),
             Event::Finished { .. } => self.close_open_calls(self.cancelled_answer),
             _ => {}
@@ -89,7 +125,29 @@ impl HistoryBuilder<'_> {
     fn answer(&mut self, id: &str, content: &str, is_error: bool) {
         if let Some(position) = self.open_calls.iter().position(|call| call.id == id) {
             let call = self.open_calls.remove(position);
-            self.messages.push(Message::tool(&call, content, is_error));
+            let (pictures, omission) = self.result_pictures.remove(id).unwrap_or_default();
+            let message = Message::tool(&call, format!("{content}{omission}"), is_error);
+            self.messages.push(message.with_pictures(pictures));
+        }
+    }
+
+    /// Stores the pictures of a result until the result enters the history.
+    fn record_result_pictures(&mut self, id: &str, outcome: &RecordedOutcome) {
+        let is_omitted_image =
+            |artifact: &RecordedArtifact| artifact.omitted.is_some() && artifact.kind.starts_with("image");
+        let omission = if outcome.artifacts.iter().any(is_omitted_image) {
+            OMITTED_PICTURE
+        } else {
+            ""
+        };
+        let images = outcome.artifacts.iter().filter_map(|artifact| {
+            let artifact = Artifact::new(artifact.kind.clone(), artifact.value.clone());
+            Picture::of_artifact(&artifact)?.ok()
+        });
+        let pictures: Vec<_> = images.take(PICTURES_PER_MESSAGE_MAX).collect();
+        if !pictures.is_empty() || !omission.is_empty() {
+            pictures.iter().for_each(|picture| self.pictures.add(picture));
+            self.result_pictures.insert(id.to_owned(), (pictures, omission));
         }
     }
 

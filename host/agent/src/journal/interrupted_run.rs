@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::child_calls::{ChildCall, ChildCalls};
 use crate::event::{
     EarlierAnswers, Event, RecordedAnswer, RecordedApprovalRequest, RecordedOutcome, RecordedQuestion, RecordedStart,
-    Resolution,
+    Resolution, TraceEntry,
 };
 use crate::model::FinishReason;
+use crate::outcome::CallRecord;
 use toolwit_core::{Arguments, EffectClass, ToolCall, ToolId, ToolName};
 
 /// A run that an earlier process did not finish. [`Conversation::resume_run`](crate::Conversation::resume_run) continues it.
@@ -23,6 +25,8 @@ pub struct InterruptedRun {
     pub(crate) iterations: u32,
     /// The number of calls of the run that have an answer, except the calls that [`Event::OpenCallsAnswered`] answered.
     pub(crate) answered_call_count: u32,
+    /// The calls of the run that ran and have an answer.
+    pub(crate) answered_calls: Vec<CallRecord>,
     /// The names of the tools that were declared to the model.
     pub(crate) declared_tools: Vec<ToolName>,
     /// The start of the last call of each tool, including calls in earlier runs of the session.
@@ -62,6 +66,8 @@ pub(crate) struct OpenCall {
     pub(crate) outcome: Option<RecordedOutcome>,
     /// A person's decision about the call, if there is one.
     pub(crate) resolution: Option<Resolution>,
+    /// The calls that began inside the call.
+    pub(crate) children: Vec<ChildCall>,
     /// The questions of the call without an answer, by their numbers.
     pub(crate) open_questions: HashMap<u32, RecordedQuestion>,
     /// The answered questions of the call.
@@ -95,6 +101,9 @@ pub struct UnresolvedCall {
     /// The digest of the code that ran, if it is known.
     #[serde(rename = "code", default, skip_serializing_if = "Option::is_none")]
     pub code_digest: Option<String>,
+    /// The calls that began inside the call, in the order of their starts. Some of them may have ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildCall>,
 }
 
 impl InterruptedRun {
@@ -141,7 +150,14 @@ impl OpenCall {
             arguments,
             grant,
             code_digest,
+            children: self.children.clone(),
         })
+    }
+
+    /// Returns whether the call began in the earlier process, and has neither an outcome nor a decision against another run.
+    pub(crate) fn runs_again(&self) -> bool {
+        let may_run = matches!(self.resolution, None | Some(Resolution::RunAgain));
+        self.started.is_some() && self.outcome.is_none() && may_run
     }
 
     /// Records the answer to an open question, or drops the question if it has no answer.
@@ -152,8 +168,8 @@ impl OpenCall {
         }
     }
 
-    /// Returns whether a person must decide about the call: it began, may have changed something, and has neither an outcome
-    /// nor a decision.
+    /// Returns whether a person must decide about the call: it began, it or a call inside it may have changed something, and it
+    /// has neither an outcome nor a decision.
     pub(crate) fn is_unresolved(&self) -> bool {
         let Some(started) = &self.started else { return false };
         // A call without a recorded start can be a write, so it needs a decision. A call that is not a write runs again with the
@@ -162,12 +178,14 @@ impl OpenCall {
         let needs_decision = started.recorded_start.as_ref().is_none_or(|start| {
             start.effect.class == EffectClass::Write || (start.is_edited && start.effect.class != EffectClass::Read)
         });
-        needs_decision && self.outcome.is_none() && self.resolution.is_none()
+        let has_final_children = self.children.iter().any(|child| !child.may_be_repeated(&self.call.id));
+        (needs_decision || has_final_children) && self.outcome.is_none() && self.resolution.is_none()
     }
 }
 
-/// Returns the last run that began in these events. Returns `None` if no run began, or if the last run ended.
-pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
+/// Returns the last run of a conversation that began in these entries, which include those of its agents. `events` are the
+/// events of the conversation itself. Returns `None` if no run began, or if the last run ended.
+pub(crate) fn interrupted_run(entries: &[TraceEntry], events: &[Event]) -> Option<InterruptedRun> {
     let begins_run = |event: &Event| matches!(event, Event::TurnStarted { .. });
     let start = events.iter().rposition(begins_run)?;
     let run_events = &events[start..];
@@ -179,6 +197,7 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
         answer_schema: None,
         iterations: 0,
         answered_call_count: 0,
+        answered_calls: Vec::new(),
         declared_tools: crate::event::visible_tools(events),
         last_starts: events.iter().filter_map(recorded_start).collect(),
         last_response: None,
@@ -189,6 +208,10 @@ pub(crate) fn interrupted_run(events: &[Event]) -> Option<InterruptedRun> {
     let mut outcomes = HashMap::new();
     for event in run_events {
         run.apply(event, &mut outcomes);
+    }
+    let children = ChildCalls::of(entries);
+    for open_call in &mut run.open_calls {
+        open_call.children = children.descendants(&open_call.call.id);
     }
     Some(run)
 }
@@ -234,6 +257,7 @@ impl InterruptedRun {
                     started: None,
                     outcome: None,
                     resolution: None,
+                    children: Vec::new(),
                     open_questions: HashMap::new(),
                     answers: EarlierAnswers::new(),
                 });
@@ -273,7 +297,21 @@ impl InterruptedRun {
                     open_call.resolution = Some(*resolution);
                 }
             }
-            Event::ToolFinished { id, .. } => {
+            Event::ToolFinished {
+                id,
+                name,
+                tool,
+                wall_ms,
+                is_error,
+                ..
+            } => {
+                self.answered_calls.push(CallRecord {
+                    id: id.clone(),
+                    name: name.clone(),
+                    tool: tool.clone(),
+                    is_error: *is_error,
+                    wall_ms: *wall_ms,
+                });
                 self.answered_outcomes.extend(outcomes.remove(id));
                 self.close_call(id);
             }

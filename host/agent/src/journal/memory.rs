@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use super::error::JournalError;
-use super::port::{JournalStore, JournalWriter, SessionId};
+use super::port::{JournalStore, JournalWriter, SessionId, check_fork};
 use super::summary::SessionSummary;
 use crate::event::TraceEntry;
 use toolwit_core::ApprovalAnswer;
@@ -123,14 +123,15 @@ impl JournalStore for MemoryJournalStore {
         Ok(summaries)
     }
 
-    async fn fork(&self, session: &SessionId, new: &SessionId, end: u64) -> Result<(), JournalError> {
+    async fn fork(&self, session: &SessionId, new: &SessionId, end: Option<u64>) -> Result<(), JournalError> {
         let mut sessions = self.lock();
         let stored = sessions.get(session);
         let stored = stored.ok_or_else(|| JournalError::Missing(session.clone()))?;
         if sessions.contains_key(new) {
             return Err(JournalError::Exists(new.clone()));
         }
-        let prefix = stored.entries.range(..end);
+        check_fork(session, end, stored.entries.len() as u64)?;
+        let prefix = stored.entries.range(..end.unwrap_or(u64::MAX));
         let fork = MemorySession {
             entries: prefix.map(|(number, entry)| (*number, entry.clone())).collect(),
             ..MemorySession::default()

@@ -132,7 +132,7 @@ impl OpenQuestions {
     fn add(&mut self, entry: &TraceEntry, request: &RecordedApprovalRequest) {
         let mut questions = self.questions.iter_mut();
         let has_changed = match questions.find(|question| question.request.id == request.id) {
-            Some(earlier) if earlier.is_from_earlier_process && earlier.request == *request => {
+            Some(earlier) if earlier.is_from_earlier_process && earlier.request.is_equal(request) => {
                 earlier.is_from_earlier_process = false;
                 return;
             }

@@ -12,7 +12,7 @@ use super::error::JournalError;
 use super::pending_approval::{OpenQuestions, PendingApproval};
 use super::summary::SessionSummary;
 use crate::event::TraceEntry;
-use toolwit_core::ApprovalAnswer;
+use toolwit_core::{Approval, ApprovalAnswer};
 
 /// Maximum length of a session's name, in characters.
 const NAME_CHARS_MAX: usize = 64;
@@ -69,6 +69,21 @@ impl From<SessionId> for String {
     }
 }
 
+/// Checks that a session with this number of entries can be [forked](JournalStore::fork) before the entry `end`. Stores call it.
+///
+/// # Errors
+/// [`JournalError::Position`].
+pub fn check_fork(session: &SessionId, end: Option<u64>, entries: u64) -> Result<(), JournalError> {
+    match end.filter(|end| *end > entries) {
+        None => Ok(()),
+        Some(end) => Err(JournalError::Position {
+            session: session.clone(),
+            end,
+            entries,
+        }),
+    }
+}
+
 /// A store of sessions. Only one writer can hold a session; any number of readers can read it.
 ///
 /// A question is an approval request for a call. The methods identify a question by the number of its entry, as in
@@ -101,12 +116,13 @@ pub trait JournalStore: Send + Sync {
     /// [`JournalError::Store`].
     async fn sessions(&self) -> Result<Vec<SessionSummary>, JournalError>;
 
-    /// Creates the session `new` from the entries of `session` whose numbers are lower than `end`. Does not open the new
-    /// session.
+    /// Creates the session `new` from the entries of `session` whose numbers are lower than `end`, or from all entries if `end`
+    /// is `None`. Does not open the new session.
     ///
     /// # Errors
-    /// [`JournalError::Missing`]; [`JournalError::Exists`]; [`JournalError::Store`].
-    async fn fork(&self, session: &SessionId, new: &SessionId, end: u64) -> Result<(), JournalError>;
+    /// [`JournalError::Missing`]; [`JournalError::Exists`]; [`JournalError::Position`] if `end` is greater than the number of
+    /// entries; [`JournalError::Store`].
+    async fn fork(&self, session: &SessionId, new: &SessionId, end: Option<u64>) -> Result<(), JournalError>;
 
     /// Removes a session.
     ///
@@ -164,7 +180,7 @@ pub trait JournalStore: Send + Sync {
     /// question.
     ///
     /// # Errors
-    /// [`JournalError::NotPending`]; [`JournalError::Answered`]; as [`pending_approvals`](Self::pending_approvals).
+    /// [`JournalError::NotPending`]; [`JournalError::Answered`]; [`JournalError::Edit`] if edited arguments cannot be used; as [`pending_approvals`](Self::pending_approvals).
     async fn answer_approval(
         &self,
         session: &SessionId,
@@ -172,8 +188,11 @@ pub trait JournalStore: Send + Sync {
         answer: ApprovalAnswer,
     ) -> Result<(), JournalError> {
         let (session_id, pending) = (session.clone(), self.pending_approvals(session).await?);
-        if !pending.iter().any(|pending| pending.number == question) {
+        let Some(pending) = pending.iter().find(|pending| pending.number == question) else {
             return Err(JournalError::NotPending(session_id, question));
+        };
+        if let Approval::Edited { arguments } = &answer.approval {
+            pending.question.check_edit(arguments).map_err(JournalError::Edit)?;
         }
         if self.store_answer(session, question, &answer).await? {
             Ok(())

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::earlier_keys::EarlierKeys;
 use super::error::JournalError;
 use super::pending_approval::OpenQuestions;
 use super::port::{JournalStore, JournalWriter, SessionId};
@@ -9,17 +10,20 @@ use crate::event::{Event, Observer, RecordedOutcome, TraceEntry};
 use async_trait::async_trait;
 use serde_json::Value;
 use toolwit_core::limits::RECORDED_RUN_ARTIFACTS_BYTES_MAX;
-use toolwit_core::{ApprovalAnswer, Origin};
+use toolwit_core::{ApprovalAnswer, Arguments, EffectClass, Origin, ToolContext, ToolId};
 
 /// The journal of a conversation. Pass it to [`ConversationBuilder::journal`](crate::ConversationBuilder::journal).
 ///
-/// The journal receives the events of the conversation in their order. Before each request to the model, before each call and
-/// after it, the conversation waits until all events so far are stored. Concurrent calls can share one write.
+/// The journal receives the events of the conversation and of its agents in their order. Before each request to a model, before
+/// each call that can change something, whoever makes it, and before the answer, the conversation waits until all events so far
+/// are stored. Concurrent calls can share one write.
 pub struct Journal {
     session: SessionId,
     writer: Arc<dyn JournalWriter>,
     /// The entries that earlier processes of the operating system recorded; empty after a conversation was built with the journal.
     earlier_entries: Mutex<Vec<TraceEntry>>,
+    /// The idempotency keys of the interrupted run's calls.
+    earlier_keys: EarlierKeys,
     state: Mutex<JournalState>,
     /// Held during a write, so that writes do not overlap and entries are stored in their order.
     commit_lock: tokio::sync::Mutex<()>,
@@ -35,6 +39,20 @@ struct JournalState {
     artifact_bytes_left: usize,
     /// The reason why the journal stores no more entries.
     closed_reason: Option<ClosedReason>,
+}
+
+impl JournalState {
+    /// Checks that the journal stores entries.
+    fn check_open(&self, session: &SessionId) -> Result<(), JournalError> {
+        match &self.closed_reason {
+            None => Ok(()),
+            Some(ClosedReason::WriteFailed(message)) => Err(JournalError::Store {
+                message: message.clone(),
+                source: None,
+            }),
+            Some(ClosedReason::Suspended) => Err(JournalError::Suspended(session.clone())),
+        }
+    }
 }
 
 /// The reason why a journal stores no more entries.
@@ -99,6 +117,12 @@ impl Journal {
         self.observe(&Event::SettingsStored { settings }, &Origin::default());
     }
 
+    /// Creates a journal for a new session with this writer.
+    #[cfg(test)]
+    pub(crate) fn with_writer(session: SessionId, writer: Arc<dyn JournalWriter>) -> Self {
+        Self::new(session, writer, Vec::new())
+    }
+
     fn new(session: SessionId, writer: Arc<dyn JournalWriter>, earlier: Vec<TraceEntry>) -> Self {
         Self {
             session,
@@ -110,6 +134,7 @@ impl Journal {
                 artifact_bytes_left: RECORDED_RUN_ARTIFACTS_BYTES_MAX,
                 closed_reason: None,
             }),
+            earlier_keys: EarlierKeys::of(&earlier),
             earlier_entries: Mutex::new(earlier),
             commit_lock: tokio::sync::Mutex::default(),
         }
@@ -129,16 +154,8 @@ impl Journal {
         let _commit = self.commit_lock.lock().await;
         let batch = {
             let state = self.lock();
-            match &state.closed_reason {
-                Some(ClosedReason::WriteFailed(message)) => {
-                    return Err(JournalError::Store {
-                        message: message.clone(),
-                        source: None,
-                    });
-                }
-                Some(ClosedReason::Suspended) => return Err(JournalError::Suspended(self.session.clone())),
-                None => state.pending_entries.clone(),
-            }
+            state.check_open(&self.session)?;
+            state.pending_entries.clone()
         };
         let Some(last) = batch.last().map(|entry| entry.sequence) else {
             return Ok(());
@@ -170,13 +187,10 @@ impl Journal {
         }
     }
 
-    /// Takes the entries of earlier processes out of the journal. Returns the entries of the conversation itself, without the
-    /// entries of its agents.
+    /// Takes the entries of earlier processes out of the journal, with those of the conversation's agents.
     pub(crate) fn take_earlier_entries(&self) -> Vec<TraceEntry> {
         let mut earlier = self.earlier_entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut entries = std::mem::take(&mut *earlier);
-        entries.retain(|entry| entry.origin.parent_call.is_none());
-        entries
+        std::mem::take(&mut *earlier)
     }
 
     /// Returns the number of the open question about a call, and whether the question is stored. Returns `None` if no question
@@ -200,9 +214,29 @@ impl Journal {
         outcome.omit_artifacts_beyond(&mut self.lock().artifact_bytes_left);
     }
 
-    /// Returns the idempotency key of a call.
-    pub(crate) fn idempotency_key(&self, call: &str) -> String {
-        format!("{}/{call}", self.session)
+    /// Waits until the call whose start was recorded last may have an effect. The start of a call that can change something
+    /// is stored first. That of a call that changes nothing is stored with the next entries.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub(crate) async fn admit_call(&self, class: EffectClass) -> Result<(), JournalError> {
+        if class == EffectClass::Read {
+            return self.lock().check_open(&self.session);
+        }
+        self.commit().await
+    }
+
+    /// Returns the idempotency key of a call: no other call of the session has the same key. A call that runs again after a
+    /// crash has the key of its earlier start, unless its tool or its `arguments` (without secrets) differ.
+    pub(crate) fn idempotency_key(&self, call: &str, tool: &ToolId, arguments: &Arguments) -> String {
+        let key = format!("{}/{call}", self.session);
+        self.earlier_keys.key_for(key, tool, arguments)
+    }
+
+    /// Returns the journal of the conversation to which a context belongs. For an agent, this is the journal of the
+    /// conversation in which the agent runs.
+    pub(crate) fn of(context: &ToolContext) -> Option<&Arc<Self>> {
+        context.extension::<Arc<Self>>()
     }
 
     fn lock(&self) -> MutexGuard<'_, JournalState> {

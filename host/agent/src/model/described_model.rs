@@ -1,4 +1,4 @@
-//! A wrapper that sets the price and the context size of a model.
+//! A wrapper that sets the price, the context size and the picture support of a model.
 
 use async_trait::async_trait;
 
@@ -8,21 +8,24 @@ use super::price::Price;
 use super::request::ChatRequest;
 use super::response::ChatResponse;
 
-/// A model with a price for its tokens and with the size of its context. Budgets on costs require a price.
+/// A model with a price for its tokens, with the size of its context, and with whether it takes pictures. Budgets on costs
+/// require a price.
 pub struct DescribedModel<M> {
     model: M,
     price: Option<Price>,
     context_tokens: Option<u64>,
+    accepts_pictures: Option<bool>,
 }
 
 impl<M: ChatModel> DescribedModel<M> {
-    /// Wraps a model. The price and the context size are those of the model until they are set.
+    /// Wraps a model. Its properties are those of the model until they are set.
     #[must_use]
     pub fn new(model: M) -> Self {
         Self {
             model,
             price: None,
             context_tokens: None,
+            accepts_pictures: None,
         }
     }
 
@@ -37,6 +40,13 @@ impl<M: ChatModel> DescribedModel<M> {
     #[must_use]
     pub fn with_context_tokens(mut self, tokens: u64) -> Self {
         self.context_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets whether the model takes pictures.
+    #[must_use]
+    pub fn with_pictures(mut self, accepts_pictures: bool) -> Self {
+        self.accepts_pictures = Some(accepts_pictures);
         self
     }
 }
@@ -61,6 +71,10 @@ impl<M: ChatModel> ChatModel for DescribedModel<M> {
 
     fn context_tokens(&self) -> Option<u64> {
         self.context_tokens.or_else(|| self.model.context_tokens())
+    }
+
+    fn accepts_pictures(&self) -> bool {
+        self.accepts_pictures.unwrap_or_else(|| self.model.accepts_pictures())
     }
 
     fn supports_deferred_tools(&self) -> bool {

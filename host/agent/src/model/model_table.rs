@@ -1,4 +1,4 @@
-//! Prices and context sizes of models by name.
+//! Prices, context sizes and picture support of models by name.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const WELL_KNOWN_MODELS: &str = include_str!("model_table.toml");
 /// The smallest context of a model, in tokens, that leaves space for a conversation.
 const CONTEXT_TOKENS_MIN: u64 = 2_000;
 
-/// Models by name: prices in dollars per million tokens, and sizes of contexts.
+/// Models by name: prices in dollars per million tokens, sizes of contexts, and whether they take pictures.
 ///
 /// ```
 /// use toolwit_agent::model::{ModelTable, Price};
@@ -22,20 +22,23 @@ const CONTEXT_TOKENS_MIN: u64 = 2_000;
 /// let table = ModelTable::parse("[my-model]\ninput = 1.0\noutput = 4.0\n[local]\ncontext = 32_768\n")?;
 /// assert_eq!(table.price("my-model"), Some(Price::per_million(1.0, 4.0)));
 /// assert_eq!((table.price("local"), table.context_tokens("local")), (None, Some(32_768)));
+/// assert_eq!(ModelTable::parse("[llava]\npictures = true\n")?.accepts_pictures("llava"), Some(true));
 /// assert_eq!(ModelTable::well_known().context_tokens("gpt-4o"), Some(128_000));
 /// # Ok::<(), toolwit_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelTable(BTreeMap<String, ModelEntry>);
 
-/// The price of a model, and the size of its context.
+/// The price of a model, the size of its context, and whether it takes pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ModelEntry {
     price: Option<Price>,
     context_tokens: Option<u64>,
+    accepts_pictures: Option<bool>,
 }
 
-/// The section of a model in TOML: prices in dollars per million tokens, and the size of the largest request in tokens.
+/// The section of a model in TOML: prices in dollars per million tokens, the size of the largest request in tokens, and whether
+/// the model takes pictures.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ModelSection {
@@ -44,10 +47,11 @@ struct ModelSection {
     cached: Option<f64>,
     cache_write: Option<f64>,
     context: Option<u64>,
+    pictures: Option<bool>,
 }
 
 impl ModelSection {
-    /// Returns the price, or `None` if the section has only a `context`. The error states the violated rule.
+    /// Returns the price, or `None` if the section has no prices. The error states the violated rule.
     fn price(&self) -> Result<Option<Price>, &'static str> {
         let prices = [self.input, self.output, self.cached, self.cache_write];
         if prices
@@ -65,7 +69,9 @@ impl ModelSection {
             _ if prices.iter().any(Option::is_some) => {
                 Err("must have prices of both `input` and `output`, or no prices")
             }
-            _ if self.context.is_none() => Err("must have prices or a `context`"),
+            _ if self.context.is_none() && self.pictures.is_none() => {
+                Err("must have prices, a `context` or `pictures`")
+            }
             _ => Ok(None),
         }
     }
@@ -78,12 +84,13 @@ impl ModelTable {
         Self::parse(WELL_KNOWN_MODELS).unwrap_or_default()
     }
 
-    /// Parses a table with one section per model. A section has prices, a `context` or both. The prices are `input`,
-    /// `output` and optionally `cached` and `cache_write`. The `context` is the size of the largest request, in tokens.
+    /// Parses a table with one section per model. A section has prices, a `context`, `pictures` or several of them. The prices
+    /// are `input`, `output` and optionally `cached` and `cache_write`. The `context` is the size of the largest request, in
+    /// tokens. `pictures` is whether the model takes pictures.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] for invalid TOML, for other keys, for a price that is negative or not finite, for a
-    /// section that has neither prices nor a `context`, for prices without `input` or `output`, and for a context of
+    /// section without a key, for prices without `input` or `output`, and for a context of
     /// less than 2,000 tokens.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let invalid = |message: String| Error::new(ErrorKind::Configuration, Phase::Registry, message);
@@ -99,16 +106,30 @@ impl ModelTable {
                     format!("the `context` of the model `{model}` must be at least {CONTEXT_TOKENS_MIN} tokens");
                 return Err(invalid(message));
             }
-            let context_tokens = section.context;
-            entries.insert(model, ModelEntry { price, context_tokens });
+            let entry = ModelEntry {
+                price,
+                context_tokens: section.context,
+                accepts_pictures: section.pictures,
+            };
+            entries.insert(model, entry);
         }
         Ok(Self(entries))
     }
 
-    /// Adds the models of another table. For a model in both tables, the other table takes precedence.
+    /// Adds the models of another table. For a model in both tables, the values of the other table take precedence.
     #[must_use]
     pub fn extended_with(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
+        for (name, entry) in other.0 {
+            let merged = match self.0.get(&name) {
+                Some(earlier) => ModelEntry {
+                    price: entry.price.or(earlier.price),
+                    context_tokens: entry.context_tokens.or(earlier.context_tokens),
+                    accepts_pictures: entry.accepts_pictures.or(earlier.accepts_pictures),
+                },
+                None => entry,
+            };
+            self.0.insert(name, merged);
+        }
         self
     }
 
@@ -124,6 +145,13 @@ impl ModelTable {
     #[must_use]
     pub fn context_tokens(&self, model: &str) -> Option<u64> {
         self.entry(model)?.context_tokens
+    }
+
+    /// Returns whether a model takes pictures, if the table has it. A dated version that is not in the table has the value of the
+    /// model without the date.
+    #[must_use]
+    pub fn accepts_pictures(&self, model: &str) -> Option<bool> {
+        self.entry(model)?.accepts_pictures
     }
 
     /// Returns the entry of a model, or for a dated version without an entry, the entry of the model without the date.
@@ -164,7 +192,16 @@ mod tests {
         assert_eq!(well_known.price("gpt-5-turbo"), None);
         let user_table = ModelTable::parse("[gpt-5]\ninput = 9.0\noutput = 9.0\ncached = 1.0\n").unwrap();
         let expected = Price::per_million(9.0, 9.0).with_cached(1.0);
-        assert_eq!(well_known.extended_with(user_table).price("gpt-5"), Some(expected));
+        let extended = well_known.clone().extended_with(user_table);
+        assert_eq!(extended.price("gpt-5"), Some(expected));
+        let without_pictures = ModelTable::parse("[gpt-5]\npictures = false\n").unwrap();
+        let extended = extended.extended_with(without_pictures);
+        assert_eq!(
+            (extended.price("gpt-5"), extended.accepts_pictures("gpt-5-2025-08-07")),
+            (Some(expected), Some(false)),
+            "the other values of the model stay"
+        );
+        assert_eq!(extended.context_tokens("gpt-5"), well_known.context_tokens("gpt-5"));
     }
 
     #[test]

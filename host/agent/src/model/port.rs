@@ -38,6 +38,11 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
+    /// Returns whether the model takes pictures. If not, the text of a message says which pictures the model does not receive.
+    fn accepts_pictures(&self) -> bool {
+        false
+    }
+
     /// Returns whether the provider can defer tools until the model searches for them, which
     /// [`ToolDelivery::Native`](super::ToolDelivery::Native) requires.
     fn supports_deferred_tools(&self) -> bool {
@@ -74,6 +79,10 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
 
     fn context_tokens(&self) -> Option<u64> {
         (**self).context_tokens()
+    }
+
+    fn accepts_pictures(&self) -> bool {
+        (**self).accepts_pictures()
     }
 
     fn supports_deferred_tools(&self) -> bool {

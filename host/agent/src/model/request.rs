@@ -28,6 +28,8 @@ pub struct ChatRequest<'a> {
     pub delivery: ToolDelivery,
     /// Receives the response in pieces while it is produced.
     listener: Option<DeltaListener<'a>>,
+    /// Whether the listener shows the pieces to a person.
+    shows_pieces: bool,
 }
 
 impl<'a> ChatRequest<'a> {
@@ -46,6 +48,7 @@ impl<'a> ChatRequest<'a> {
             cancel,
             delivery: ToolDelivery::List,
             listener: None,
+            shows_pieces: true,
         }
     }
 
@@ -61,6 +64,21 @@ impl<'a> ChatRequest<'a> {
     pub fn with_listener(mut self, listener: &'a (dyn Fn(ChatDelta<'_>) + Send + Sync)) -> Self {
         self.listener = Some(listener);
         self
+    }
+
+    /// Sets whether the listener shows the pieces of the text and the reasoning to a person. The default is `true`: a client
+    /// then does not request a response again of which it has passed on a part, because the person would read the part
+    /// twice.
+    #[must_use]
+    pub fn with_shown_pieces(mut self, are_shown: bool) -> Self {
+        self.shows_pieces = are_shown;
+        self
+    }
+
+    /// Returns whether the request has a listener that shows the pieces of the response to a person.
+    #[must_use]
+    pub fn shows_pieces(&self) -> bool {
+        self.shows_pieces && self.listener.is_some()
     }
 
     /// Returns whether the request has a listener.

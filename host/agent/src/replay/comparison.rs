@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The types of events that are not compared: events without an effect on the run, and events about the decisions of a
-/// person, which a replay repeats from the trace.
-const IGNORED_EVENTS: [&str; 8] = [
+/// The types of events that are not compared: events without an effect on the run, events about the decisions of a person,
+/// which a replay repeats from the trace, and attached pictures, which a trace does not have.
+const IGNORED_EVENTS: [&str; 9] = [
     "progress",
     "trace_started",
     "approval_requested",
@@ -16,6 +16,7 @@ const IGNORED_EVENTS: [&str; 8] = [
     "question_answered",
     "call_resolved",
     "tools_many",
+    "pictures_attached",
 ];
 
 /// The names of the fields that are not compared, because they differ between equal runs.
@@ -91,6 +92,8 @@ fn event_type_of(value: &Value) -> &str {
 /// Returns the events to compare, by their keys. Events of nested agents are omitted.
 fn events_by_key(events: &[Value], answered_ids: &HashSet<String>) -> BTreeMap<EventKey, ComparedEvent> {
     let mut counts: HashMap<(String, String), usize> = HashMap::new();
+    // The calls inside a call that the trace answers are not made again.
+    let mut calls_without_children = answered_ids.clone();
     let mut compared = BTreeMap::new();
     for value in events
         .iter()
@@ -101,6 +104,19 @@ fn events_by_key(events: &[Value], answered_ids: &HashSet<String>) -> BTreeMap<E
             continue;
         };
         let call_id = object.get("id").and_then(Value::as_str).map(str::to_owned);
+        if event_type.starts_with("nested_call_") {
+            let parent = object
+                .get("parent")
+                .and_then(Value::as_str)
+                .filter(|parent| !parent.is_empty());
+            let is_made_again = parent
+                .or(call_id.as_deref())
+                .is_none_or(|id| !calls_without_children.contains(id));
+            if !is_made_again {
+                calls_without_children.extend(call_id);
+                continue;
+            }
+        }
         let is_answered_by_trace = call_id.as_ref().is_some_and(|id| answered_ids.contains(id));
         // If the trace answers a call, the replayed events of the call lack the denied accesses and the kind of the error.
         if is_answered_by_trace && matches!(event_type, "tool_returned" | "access_denied") {

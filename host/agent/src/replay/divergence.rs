@@ -57,9 +57,8 @@ impl Divergence {
     pub(super) fn of_request(entries: &[TraceEntry], sequence: u64, request: &ChatRequest<'_>) -> Self {
         let conversation_entries = entries.iter().filter(|entry| entry.origin.parent_call.is_none());
         let earlier_entries = conversation_entries.take_while(|entry| entry.sequence < sequence);
-        let events: Vec<_> = earlier_entries.map(|entry| entry.event.clone()).collect();
-        let recorded_messages = messages(&events, &error_text(&cancelled_call()));
-        let tools = visible_tools(&events);
+        let recorded_messages = messages(earlier_entries.clone(), &error_text(&cancelled_call()));
+        let tools = visible_tools(earlier_entries.map(|entry| &entry.event));
         let recorded = request_text(tools.iter().map(ToString::to_string), &recorded_messages);
         let names = request.tools.iter().map(|tool| tool.name.to_string());
         let replayed = request_text(names, request.messages);

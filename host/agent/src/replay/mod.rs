@@ -12,6 +12,7 @@ mod line_diff;
 mod model;
 mod recording;
 mod replay_log;
+mod resumptions;
 mod started_replay;
 
 pub use calls::{CallOrigin, ReplayedCall};

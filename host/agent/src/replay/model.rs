@@ -92,6 +92,6 @@ impl ChatModel for RecordedModel {
             let message = format!("the replay needs response {needed} of the model, which the trace does not have");
             return Err(ModelError::Diverged { message });
         };
-        response.to_result()
+        response.to_result(|text| request.emit_text(text))
     }
 }

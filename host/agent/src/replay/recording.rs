@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use crate::event::{Event, RecordedApprovalDecision, RecordedOutcome, RecordedStart, TRACE_VERSION, TraceEntry};
 use crate::model::{ChatResponse, FinishReason, ModelError, TokenUsage};
+use crate::outcome::StopReason;
+use crate::state::resolved_outcome;
 use toolwit_core::{Error, ErrorKind, Phase, ProviderBlock, ToolCall, ToolId};
 
 /// A parsed trace: its events, the responses of the model, and the calls and approval decisions by the ids of the calls.
@@ -67,6 +69,17 @@ pub(super) struct RecordedResponse {
     usage: TokenUsage,
     /// Whether the provider refused the request. Then there is no response.
     is_refused: bool,
+    /// The reason why the run ended before the response was complete. `content` is then the text so far.
+    interruption: Option<StopReason>,
+}
+
+/// The requests of a trace that have no response so far.
+#[derive(Default)]
+struct OpenRequests {
+    /// The last request, and possibly an earlier request that the provider refused.
+    digests: Vec<RequestDigest>,
+    /// The text of the interrupted response.
+    interrupted_text: String,
 }
 
 /// The digest of a request to the model.
@@ -100,8 +113,18 @@ impl RecordedResponse {
         }
     }
 
-    /// Returns the response, or an error if the request was refused.
-    pub(super) fn to_result(&self) -> Result<ChatResponse, ModelError> {
+    /// Returns the response, or an error if the request was refused or the response was interrupted. `emit_text` receives the
+    /// text of an interrupted response.
+    pub(super) fn to_result(&self, emit_text: impl FnOnce(&str)) -> Result<ChatResponse, ModelError> {
+        if let Some(stop) = self.interruption {
+            emit_text(&self.content);
+            return Err(match stop {
+                StopReason::Cancelled => ModelError::Cancelled,
+                _ => ModelError::Malformed {
+                    message: "the recorded response is not complete".to_owned(),
+                },
+            });
+        }
         if self.is_refused {
             return Err(ModelError::ContextExceeded {
                 status: 400,
@@ -152,7 +175,7 @@ impl Recording {
             calls: HashMap::new(),
             decisions: HashMap::new(),
         };
-        let mut open_requests = Vec::new();
+        let mut open_requests = OpenRequests::default();
         for entry in entries.iter().filter(|entry| entry.origin.parent_call.is_none()) {
             recording.index_event(entry, &mut open_requests);
         }
@@ -160,12 +183,12 @@ impl Recording {
         recording
     }
 
-    /// Adds an event to the responses, calls or decisions. `open_requests` are the requests without an answer so far:
-    /// the last request, and possibly an earlier request that the provider refused.
-    fn index_event(&mut self, entry: &TraceEntry, open_requests: &mut Vec<RequestDigest>) {
+    /// Adds an event to the responses, calls or decisions.
+    fn index_event(&mut self, entry: &TraceEntry, open_requests: &mut OpenRequests) {
+        let digests = &mut open_requests.digests;
         match &entry.event {
             Event::ModelAsked { request, .. } => {
-                open_requests.push(RequestDigest {
+                digests.push(RequestDigest {
                     sequence: entry.sequence,
                     digest: request.clone(),
                 });
@@ -184,7 +207,7 @@ impl Recording {
                 let calls = if requested.is_empty() { tool_calls } else { requested };
                 self.responses.push(RecordedResponse {
                     sequence: entry.sequence,
-                    request: open_requests.drain(..).next_back(),
+                    request: digests.drain(..).next_back(),
                     content: content.clone(),
                     reasoning: reasoning.clone(),
                     calls: calls.clone(),
@@ -192,11 +215,14 @@ impl Recording {
                     finish: finish.clone(),
                     usage: *usage,
                     is_refused: false,
+                    interruption: None,
                 });
             }
+            Event::AnswerInterrupted { content } => content.clone_into(&mut open_requests.interrupted_text),
+            Event::Finished { stop, .. } => self.add_interruption(entry.sequence, *stop, open_requests),
             Event::HistoryCompacted(event) => {
-                let summary_request = open_requests.pop();
-                let refused_request = open_requests.drain(..).next_back();
+                let summary_request = digests.pop();
+                let refused_request = digests.drain(..).next_back();
                 if event.is_after_refusal {
                     self.responses
                         .push(RecordedResponse::refused(entry.sequence, refused_request));
@@ -223,10 +249,32 @@ impl Recording {
                     call.outcome = Some((**outcome).clone());
                 }
             }
+            Event::CallResolved { id, resolution } => {
+                if let Some(call) = self.calls.get_mut(id).filter(|call| call.outcome.is_none()) {
+                    call.outcome = resolved_outcome(*resolution);
+                }
+            }
             Event::ApprovalDecided(decided) => {
                 self.decisions.insert(decided.id.clone(), (**decided).clone());
             }
             _ => {}
+        }
+    }
+
+    /// Adds the response to the last request of a run that ended with this reason before the response was complete.
+    fn add_interruption(&mut self, sequence: u64, stop: StopReason, open_requests: &mut OpenRequests) {
+        let OpenRequests {
+            digests,
+            interrupted_text,
+        } = std::mem::take(open_requests);
+        if let Some(request) = digests.into_iter().next_back() {
+            self.responses.push(RecordedResponse {
+                sequence,
+                request: Some(request),
+                content: interrupted_text,
+                interruption: Some(stop),
+                ..RecordedResponse::default()
+            });
         }
     }
 

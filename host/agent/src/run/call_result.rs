@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::call_queue::{CallOutcome, FinishedCall};
 use super::ending::EndRequests;
+use super::pictures::result_pictures;
 use super::prepared_call::PreparedCall;
 use super::refusal::{hidden_operator_error, panicked_call, with_expected_parameters};
 use super::run_state::RunState;
@@ -67,7 +68,9 @@ pub(super) fn record_call(
     });
     let action = ProcessAction::new(name.clone(), id.clone(), wall_ms, is_error);
     run.conversation.process.record_action(action);
-    let is_background = run.conversation.late_results.track(&call, &arguments, &tool, &result);
+    let caller = run.conversation.caller.clone();
+    let late_results = &mut run.conversation.late_results;
+    let is_background = late_results.track((&call, &arguments, &tool), caller, &result);
     tracing::debug!(tool = %name, wall_ms, is_error, is_background, "a tool call ended");
     let event_id = call.id.clone();
     let unrecorded = UnrecordedResult {
@@ -91,6 +94,15 @@ pub(super) fn record_call(
     });
     end_requests.add_result(&result);
     result
+}
+
+/// Takes the tools out of a result that reveals them, because they were made for another caller than the current one. The
+/// result says so.
+pub(super) fn withhold_revealed_tools(result: &mut ToolResult, name: &ToolName) {
+    if result.revealed_tools.take().is_some() {
+        let note = format!("\n[its tools are not available: they were made for another caller; call `{name}` again]");
+        result.for_llm.push_str(&note);
+    }
 }
 
 /// Returns the heading that informs the model that a person changed the arguments of the call.
@@ -135,13 +147,15 @@ impl UnrecordedResult {
         }
         let CompletedCall { id, name, result, .. } = completed;
         let descriptions = conversation.toolbox.descriptions(&changes).unwrap_or_default();
-        let full_text = self.heading + &result.content() + &descriptions;
+        let (pictures, notes) = result_pictures(&result.artifacts);
+        let full_text = self.heading + &result.content() + &notes + &descriptions;
         let truncated = conversation.long_results.truncate(&full_text);
         let (content, full_text) = match &truncated {
             Some(truncated) => (truncated.content.clone(), full_text),
             None => (full_text, String::new()),
         };
         conversation.history.replace_last_answer(&content);
+        conversation.history.attach_pictures(pictures);
         if !omits_artifacts {
             run.tally.artifacts.extend(result.artifacts.iter().cloned());
         }

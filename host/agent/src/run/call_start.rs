@@ -14,8 +14,35 @@ use super::spans;
 use crate::event::{Event, Observers, RecordedStart};
 use crate::journal::{IDEMPOTENCY_KEY, Journal, JournalError};
 use toolwit_core::{
-    Arguments, CallAccess, CallChain, Error, ErrorKind, NamedTool, PermittedCall, StartingCall, ToolContext, ToolError,
+    Arguments, CallChain, EffectClass, Error, ErrorKind, NamedTool, PermittedCall, StartingCall, Tool, ToolContext,
+    ToolError,
 };
+
+/// Returns the record of the start of a permitted call, with an idempotency key of its own. `context` is the context of the call.
+pub(super) async fn recorded_start(
+    journal: &Journal,
+    id: &str,
+    tool: &dyn Tool,
+    permitted: PermittedCall,
+    context: &ToolContext,
+) -> RecordedStart {
+    let PermittedCall {
+        arguments,
+        access,
+        is_edited,
+        ..
+    } = permitted;
+    let redacted = tool.redacted(arguments.clone(), context).await;
+    let definition = tool.definition();
+    let key = journal.idempotency_key(id, &definition.id, &redacted);
+    RecordedStart {
+        is_edited,
+        is_redacted: redacted != arguments,
+        grant: access.grant,
+        code_digest: access.code_digest,
+        ..RecordedStart::new(definition.digest(), redacted, access.effect, key)
+    }
+}
 
 /// A call that is about to start.
 pub(super) struct CallStart {
@@ -65,12 +92,9 @@ impl CallStart {
             Err(error) => return FinishedCall::not_permitted(error),
         };
         let edited_arguments = permitted.is_edited.then(|| permitted.arguments.clone());
-        self.arguments = permitted.arguments;
+        self.arguments = permitted.arguments.clone();
         let finished = match self.journal.clone() {
-            Some(journal) => {
-                self.run_recorded(&journal, permitted.access, edited_arguments.is_some())
-                    .await
-            }
+            Some(journal) => self.run_recorded(&journal, permitted).await,
             None => {
                 self.announce(None);
                 self.run().await
@@ -82,26 +106,20 @@ impl CallStart {
         }
     }
 
-    /// Runs the call, and stores two events in the journal: the start, before the call can have an effect, and the
+    /// Runs the call, and records two events in the journal: the start, before the call can have an effect, and the
     /// outcome.
-    async fn run_recorded(mut self, journal: &Journal, access: CallAccess, is_edited: bool) -> FinishedCall {
-        let key = journal.idempotency_key(&self.id);
-        let redacted = self.tool.tool.redacted(self.arguments.clone(), &self.context).await;
-        let is_redacted = redacted != self.arguments;
+    async fn run_recorded(mut self, journal: &Journal, permitted: PermittedCall) -> FinishedCall {
+        let is_edited = permitted.is_edited;
+        let start = recorded_start(journal, &self.id, &*self.tool.tool, permitted, &self.context).await;
         let earlier_start = self.earlier_start.take().filter(|_| !is_edited);
-        let checked = earlier_start.map(|earlier| check_same_arguments(&self.id, &earlier, &redacted));
+        let checked = earlier_start.map(|earlier| check_same_arguments(&self.id, &earlier, &start.arguments));
         if let Some(Err(error)) = checked {
             return self.journal_failure(error);
         }
-        self.context = self.context.with(IDEMPOTENCY_KEY, key.clone());
-        self.announce(Some(RecordedStart {
-            is_edited,
-            is_redacted,
-            grant: access.grant,
-            code_digest: access.code_digest,
-            ..RecordedStart::new(self.tool.definition.digest(), redacted, access.effect, key)
-        }));
-        if let Err(error) = journal.commit().await {
+        let class = start.effect.class;
+        self.context = self.context.with(IDEMPOTENCY_KEY, start.key.clone());
+        self.announce(Some(start));
+        if let Err(error) = journal.admit_call(class).await {
             return self.journal_failure(error);
         }
         let (id, tool, observers) = (self.id.clone(), self.tool.clone(), self.observers.clone());
@@ -109,8 +127,11 @@ impl CallStart {
         let mut outcome = Box::new(finished.outcome.to_recorded(&tool));
         journal.limit_artifacts(&mut outcome);
         observers.emit(&Event::ToolReturned { id, outcome });
-        // If this commit fails, the commit before the next call fails too. So no further call begins.
-        if let Err(error) = journal.commit().await {
+        // If this commit fails, the commit before the next call fails too. So no further call begins. Without the outcome of a
+        // call that changes nothing, a run that is resumed makes the call again.
+        if class != EffectClass::Read
+            && let Err(error) = journal.commit().await
+        {
             tracing::error!(%error, "the outcome of a call is not stored");
         }
         finished

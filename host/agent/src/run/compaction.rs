@@ -6,7 +6,7 @@ use tracing::Instrument;
 use super::run_state::RunState;
 use super::spans;
 use crate::event::{CompactedHistory, Event};
-use crate::journal::{CompactionPlan, estimated_tokens, history_tokens, plan_compaction, transcript};
+use crate::journal::{CompactionPlan, Journal, estimated_tokens, history_tokens, plan_compaction, transcript};
 use crate::millis::millis;
 use crate::model::{ChatOptions, ChatRequest, ChatResponse, Cost, ModelError, ToolChoice};
 use crate::outcome::RunFailure;
@@ -141,7 +141,7 @@ fn summary_options(options: &ChatOptions, tokens_max: usize) -> ChatOptions {
 
 /// Records the request for the summary in the journal, before it is sent.
 async fn announce_summary_request(run: &RunState<'_>, request: &[Message; 2]) -> Result<(), RunFailure> {
-    let Some(journal) = &run.conversation.journal else {
+    let Some(journal) = Journal::of(&run.context) else {
         return Ok(());
     };
     let texts = request.each_ref().map(Message::content);

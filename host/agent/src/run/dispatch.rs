@@ -1,6 +1,5 @@
 //! Execution of the calls of one response: they run concurrently if possible, and are answered in call order.
 
-use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use futures::future::BoxFuture;
 use super::call_queue::{CallOutcome, CallQueue, CallState, FinishedCall, PendingCall};
 use super::call_result::{record_call, record_guidance, record_refusal};
 use super::call_start::CallStart;
+use super::child_calls::ParentCall;
 use super::earlier_calls::EarlierCalls;
 use super::ending::{EndRequests, Ending};
 use super::nested_calls::NestedCaller;
@@ -20,13 +20,13 @@ use super::refusal::{not_run, redefined_tool, removed_tool, shortened_name, tool
 use super::run_state::RunState;
 use crate::event::RecordedOutcome;
 use crate::injection::{CallGate, CallableTools};
+use crate::journal::Journal;
 use crate::limits::UnknownToolPolicy;
 use crate::model::ToolDelivery;
 use crate::outcome::RunFailure;
-use crate::process::CallId;
 use crate::toolbox::facade_path;
+use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolLookup};
 use toolwit_core::{Error, ErrorKind};
-use toolwit_core::{NamedTool, ToolDefinition, ToolLookup};
 
 /// The limits on how many calls of one response may run.
 pub(super) struct CallQuota {
@@ -154,7 +154,7 @@ impl<'l, 'c> Dispatch<'l, 'c> {
                 }
                 _ => CallState::of_tool(tool, call),
             },
-            ToolLookup::Removed(_) => CallState::Refused(removed_tool(requested)),
+            ToolLookup::Removed(id) => CallState::Refused(removed_tool(requested, &id, toolbox)),
             ToolLookup::Unknown(nearest) => match facade_path(requested, toolbox.callable()) {
                 Some(path) => CallState::Refused(tool_in_facade(requested, &path)),
                 None => {
@@ -230,7 +230,7 @@ pub(super) fn begin_call(
     run.emit_and_record(&events);
     if let Some(outcome) = run.conversation.recovered_outcomes.remove(&call.history_call.id) {
         tracing::debug!(tool = %tool.name, "the outcome of a tool call comes from the journal");
-        return ready(finish_recovered(run, call, &tool, outcome)).boxed();
+        return finish_recovered(run.context.clone(), call.arguments.clone().ok(), tool, outcome).boxed();
     }
     tracing::debug!(tool = %tool.name, "a tool call starts");
     let arguments = call.arguments.clone().unwrap_or_default();
@@ -240,12 +240,13 @@ pub(super) fn begin_call(
     } else {
         run.context.clone()
     };
-    let context = context.with_extension(CallId(id.clone()));
+    let parent = ParentCall::new(run, id, &tool.definition.id);
+    let context = parent.add_to(context);
     let context = ObservedOutput::observe(context, &run.conversation.observers, id);
     let earlier_answers = run.conversation.earlier_answers.remove(id).unwrap_or_default();
     let mut context = ObservedRespondent::observe(context, &run.conversation.observers, id, earlier_answers);
     if tool.tool.calls_tools() {
-        context = context.with_tools(Arc::new(NestedCaller::new(run, id, &tool.definition.id)));
+        context = context.with_tools(Arc::new(NestedCaller::new(run, parent)));
     }
     if tool.definition.id.is_host() {
         context = context.with_extension(CallableTools::new(run.conversation.toolbox.callable().clone()));
@@ -256,28 +257,28 @@ pub(super) fn begin_call(
         arguments,
         context,
         observers: run.conversation.observers.clone(),
-        journal: run.conversation.journal.clone(),
+        journal: Journal::of(&run.context).cloned(),
         earlier_start: run.conversation.earlier_starts.remove(id),
     };
     call_start.start().boxed()
 }
 
 /// Returns the end of a call that does not run again, from its recorded outcome. A facade reveals its tools again.
-fn finish_recovered(
-    run: &RunState<'_>,
-    call: &PreparedCall,
-    tool: &NamedTool,
+async fn finish_recovered(
+    context: ToolContext,
+    arguments: Option<Arguments>,
+    tool: NamedTool,
     outcome: RecordedOutcome,
 ) -> FinishedCall {
     let omission = outcome.omission();
-    let returned = outcome.into_call_result().map(|mut result| {
+    let mut returned = outcome.into_call_result();
+    if let Ok(result) = &mut returned {
         if let Some(omission) = omission {
             result.for_llm.push_str(&format!("\n[{omission}]"));
         }
-        if let (Some(facade), false, Ok(arguments)) = (tool.tool.facade(), result.is_error(), &call.arguments) {
-            result.revealed_tools = facade.reopen(arguments, &run.context);
+        if let (Some(facade), false, Some(arguments)) = (tool.tool.facade(), result.is_error(), &arguments) {
+            result.revealed_tools = facade.make_again(arguments, &context).await;
         }
-        result
-    });
+    }
     FinishedCall::new(CallOutcome::Returned(Box::new(returned)), Duration::ZERO)
 }

@@ -56,7 +56,12 @@ pub(super) fn conclude(reply: ModelReply) -> Result<Ending, RunFailure> {
         FinishReason::Other(reason) if reply.content.is_empty() => Err(RunFailure::Model(ModelError::Malformed {
             message: format!("it stopped with the reason `{reason}` and has no text"),
         })),
-        _ => Ok(Ending::new(Some(reply.content), StopReason::Answered)),
+        _ => {
+            if reply.content.trim().is_empty() {
+                tracing::warn!("the answer of the model is empty");
+            }
+            Ok(Ending::new(Some(reply.content), StopReason::Answered))
+        }
     }
 }
 

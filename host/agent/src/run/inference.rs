@@ -1,19 +1,21 @@
 //! One inference: a request to the model, and its response in the history.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::compaction::{compact_after_refusal, compact_if_full};
+use super::pictures::messages_for_model;
 use super::prepared_call::{PreparedCall, prepare_calls};
 use super::run_state::RunState;
 use super::spans;
 use super::stop::StopSignal;
 use crate::event::Event;
-use crate::journal::history_tokens;
+use crate::journal::{Journal, history_tokens};
 use crate::millis::millis;
 use crate::model::{
     ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, Cost, DeclaredTool, FinishReason, ModelError,
@@ -99,24 +101,26 @@ async fn send_request(run: &mut RunState<'_>, options: &ChatOptions) -> Result<C
     let toolbox = &conversation.toolbox;
     let inference = Inference {
         model: &*conversation.model,
-        messages: conversation.history.messages(),
+        messages: &messages_for_model(conversation.history.messages(), conversation.model.accepts_pictures()),
         tools: toolbox.declared(),
         delivery: toolbox.delivery(),
         options,
         output: run.context.output(),
         origin: conversation.observers.origin(),
         stop: &run.stop,
+        streamed_text: &run.tally.streamed_text,
     };
+    run.tally.take_streamed_text();
     let span = spans::chat_span(inference.model, inference.options);
     let response = inference.run().instrument(span.clone()).await;
     spans::record_response(&span, &response);
     response
 }
 
-/// Records the next request in the journal, before it is sent.
+/// Records the next request in the journal, before it is sent. The request of an agent is recorded too.
 async fn announce_request(run: &RunState<'_>, options: &ChatOptions) -> Result<(), RunFailure> {
     let conversation = &*run.conversation;
-    let Some(journal) = &conversation.journal else {
+    let Some(journal) = Journal::of(&run.context) else {
         return Ok(());
     };
     let tools = conversation.toolbox.declared().iter();
@@ -154,17 +158,18 @@ struct Inference<'r> {
     output: &'r dyn OutputSink,
     origin: &'r Origin,
     stop: &'r StopSignal,
+    /// The text that the user has seen.
+    streamed_text: &'r Mutex<String>,
 }
 
 impl Inference<'_> {
     /// Sends the request, streams the response to the user, and returns the response.
     async fn run(&self) -> Result<ChatResponse, RunFailure> {
-        let is_streamed = AtomicBool::new(false);
         let announced_count = AtomicUsize::new(0);
         let stream = |delta: ChatDelta<'_>| {
             let emit = || match delta {
                 ChatDelta::Text(text) => {
-                    is_streamed.store(true, Ordering::Relaxed);
+                    self.lock_streamed_text().push_str(text);
                     self.output.model_text(text, self.origin);
                 }
                 ChatDelta::Reasoning(text) => self.output.reasoning(text, self.origin),
@@ -182,14 +187,16 @@ impl Inference<'_> {
         };
         let request = ChatRequest::new(self.messages, self.tools, self.options, self.stop.token())
             .with_delivery(self.delivery)
-            .with_listener(&stream);
+            .with_listener(&stream)
+            .with_shown_pieces(self.output.shows_chunks(self.origin));
         let response = tokio::select! {
             biased;
             failure = self.stop.wait() => return Err(failure),
             response = self.model.chat(request) => response,
         };
         // The text of a model that does not stream is emitted in one piece.
-        if let (Ok(response), false) = (&response, is_streamed.load(Ordering::Relaxed))
+        let is_streamed = !self.lock_streamed_text().is_empty();
+        if let (Ok(response), false) = (&response, is_streamed)
             && !response.text().is_empty()
         {
             stream(ChatDelta::Text(response.text()));
@@ -199,12 +206,18 @@ impl Inference<'_> {
             error => RunFailure::Model(error),
         })
     }
+
+    fn lock_streamed_text(&self) -> MutexGuard<'_, String> {
+        self.streamed_text.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Appends a response to the history, charges its usage to the account, and emits its events. Returns the response with
 /// its calls ready to run.
 fn record_response(run: &mut RunState<'_>, response: ChatResponse, wall: Duration) -> ModelReply {
     let content = response.text().to_owned();
+    // The response is complete, so the history gets its text from here.
+    run.tally.take_streamed_text();
     let history = &mut run.conversation.history;
     let message_tokens = history_tokens(history.messages());
     let requested_calls = response.tool_calls.clone();

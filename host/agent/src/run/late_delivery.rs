@@ -1,6 +1,6 @@
 //! Results of background calls, delivered between inferences.
 
-use super::call_result::UnrecordedResult;
+use super::call_result::{UnrecordedResult, withhold_revealed_tools};
 use super::run_state::RunState;
 use crate::event::Event;
 use toolwit_core::{Signal, ToolCall};
@@ -11,7 +11,13 @@ use toolwit_core::{Signal, ToolCall};
 /// a second call with the same arguments. So it has the role of a tool result, never that of a user message.
 pub(super) fn record_late_results(run: &mut RunState<'_>) -> Option<Signal> {
     let mut signal = None;
-    while let Some((background, result)) = run.conversation.late_results.next() {
+    while let Some((background, mut result)) = run.conversation.late_results.next() {
+        if background
+            .caller
+            .is_some_and(|caller| caller != run.conversation.caller)
+        {
+            withhold_revealed_tools(&mut result, &background.tool.name);
+        }
         let call = background.call;
         let history = &mut run.conversation.history;
         let second_call = ToolCall {

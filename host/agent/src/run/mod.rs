@@ -5,7 +5,7 @@
 //! ```text
 //! tool_loop ── inference ── prepared_call          the model responds with calls
 //!     │
-//!     └─────── dispatch ── call_queue ── nested_calls   the calls run
+//!     └─────── dispatch ── call_queue ── nested_calls ── child_calls   the calls run
 //!                  └────── call_result                  results enter the history and add tools
 //! ```
 //!
@@ -17,6 +17,7 @@ mod approval_guard;
 mod call_queue;
 mod call_result;
 mod call_start;
+mod child_calls;
 mod compaction;
 mod dispatch;
 mod earlier_calls;
@@ -27,6 +28,7 @@ mod late_delivery;
 mod nested_calls;
 mod observed_output;
 mod observed_respondent;
+mod pictures;
 mod prepared_call;
 mod recovery;
 mod refusal;

@@ -70,6 +70,11 @@ impl OutputSink for ObservedOutput {
         }
     }
 
+    fn shows_chunks(&self, origin: &Origin) -> bool {
+        let output = self.user_output.as_ref();
+        output.is_some_and(|output| output.shows_chunks(origin))
+    }
+
     fn reasoning(&self, text: &str, origin: &Origin) {
         if let Some(output) = &self.user_output {
             output.reasoning(text, origin);

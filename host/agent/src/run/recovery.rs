@@ -3,15 +3,26 @@
 
 use std::collections::HashMap;
 
+use tokio::time::Instant;
+
 use super::call_queue::{TOOL_FAILED, TOOL_STOPPED_RUN};
 use super::prepared_call::PreparedCall;
 use super::refusal::not_run;
-use crate::event::{EarlierAnswers, RecordedOutcome, RecordedStart, Resolution};
+use super::run_state::RunState;
+use super::turn_start::recover_lost_tools;
+use crate::event::{EarlierAnswers, RecordedOutcome, RecordedStart};
 use crate::journal::{InterruptedRun, JournalError, OpenCall, UnresolvedCall};
 use crate::model::FinishReason;
+use crate::outcome::RunFailure;
 use crate::replay::arguments_diff;
-use crate::state::error_text;
-use toolwit_core::{Arguments, Error, ErrorKind, Phase, ToolContext, ToolLookup, ToolName, ToolSet, parse_arguments};
+use crate::state::{error_text, resolved_outcome};
+use toolwit_core::limits::SOURCE_WALL_MAX;
+use toolwit_core::{
+    Approval, Arguments, Error, ErrorKind, Phase, ToolContext, ToolId, ToolLookup, ToolName, ToolSet, parse_arguments,
+};
+
+/// Maximum number of times that a resumed run waits for a source that takes too long to start.
+const RECOVERIES_MAX: u32 = 4;
 
 /// The decisions about the open calls that began in the earlier process. Open calls that did not begin are not part of
 /// the plan.
@@ -27,10 +38,14 @@ pub(super) struct RecoveryPlan {
 }
 
 /// Decides for each open call that began whether the call runs again. The caller has checked that no open call is
-/// [unresolved](OpenCall::is_unresolved).
-pub(super) fn plan_recovery(open_calls: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
+/// [unresolved](OpenCall::is_unresolved). `outcomes` has the outcomes of the calls that are already decided.
+pub(super) fn plan_recovery(
+    open_calls: &[OpenCall],
+    tools: &ToolSet,
+    outcomes: HashMap<String, RecordedOutcome>,
+) -> RecoveryPlan {
     let mut plan = RecoveryPlan {
-        outcomes: HashMap::new(),
+        outcomes,
         rerun_ids: Vec::new(),
         earlier_starts: HashMap::new(),
         earlier_answers: HashMap::new(),
@@ -38,20 +53,10 @@ pub(super) fn plan_recovery(open_calls: &[OpenCall], tools: &ToolSet) -> Recover
     for open_call in open_calls {
         let id = &open_call.call.id;
         let Some(started) = &open_call.started else { continue };
-        let outcome = match (&open_call.outcome, open_call.resolution) {
-            (Some(outcome), _) => Some(outcome.clone()),
-            (None, Some(Resolution::Done)) => Some(RecordedOutcome {
-                text: "the host stopped while this call ran; a person confirmed that it took effect. Its result is not known"
-                    .to_owned(),
-                ..RecordedOutcome::default()
-            }),
-            (None, Some(Resolution::NotDone)) => {
-                let reason = "the host stopped, and a person confirmed that the call had no effect";
-                Some(refused_outcome(not_run(ErrorKind::Cancelled, reason)))
-            }
-            // A person decided that the call runs again, or the call may run again without a decision.
-            (None, Some(Resolution::RunAgain) | None) => redefinition_refusal(open_call, tools),
-        };
+        let known_outcome = open_call.outcome.clone();
+        let known_outcome = known_outcome.or_else(|| open_call.resolution.and_then(resolved_outcome));
+        // Without an outcome, a person decided that the call runs again, or the call may run again without a decision.
+        let outcome = known_outcome.or_else(|| redefinition_refusal(open_call, tools));
         match outcome {
             Some(outcome) => drop(plan.outcomes.insert(id.clone(), outcome)),
             None => {
@@ -64,6 +69,73 @@ pub(super) fn plan_recovery(open_calls: &[OpenCall], tools: &ToolSet) -> Recover
         }
     }
     plan
+}
+
+/// Restores the tools that the resume could not restore, as far as the strategies can, and checks that the open calls have their
+/// tools. Returns the outcomes of the calls that a person denied although their tools are gone, by the ids of the calls.
+///
+/// # Errors
+/// [`RunFailure::Tool`] if a call has lost its tool that began and would run again, or that waits for an approval and was not
+/// denied. The run can be resumed later, when the tool is available again. A method of an entity is no reason for this error:
+/// the object is gone for ever, as the model then reads.
+pub(super) async fn recover_tools(
+    run: &mut RunState<'_>,
+    interrupted: &InterruptedRun,
+) -> Result<HashMap<String, RecordedOutcome>, RunFailure> {
+    recover_needed_tools(run, interrupted).await;
+    let conversation = &*run.conversation;
+    let is_lost = |tool: &ToolId| conversation.toolbox.entities().is_lost(tool);
+    let (mut denied, mut gone) = (HashMap::new(), Vec::new());
+    for question in interrupted.questions.iter().filter(|question| is_lost(&question.tool)) {
+        let answer = match &conversation.journal {
+            Some(journal) => journal.stored_answer(&question.id).await,
+            None => Ok(None),
+        };
+        let answer = answer.map_err(|error| RunFailure::Tool(error.into()))?;
+        match answer.map(|answer| answer.approval) {
+            Some(Approval::Denied { reason }) => {
+                let message = format!("the call was not approved: {reason}");
+                let error = Error::new(ErrorKind::Denied, Phase::Validate, message);
+                denied.insert(question.id.clone(), refused_outcome(error.with_tool(&question.name)));
+            }
+            _ => gone.push((&question.tool, question.name.as_str(), &question.id)),
+        }
+    }
+    for open_call in interrupted.open_calls.iter().filter(|open_call| open_call.runs_again()) {
+        let started = open_call.started.iter();
+        gone.extend(started.map(|started| (&started.tool, started.name.as_str(), &open_call.call.id)));
+    }
+    let is_method = |tool: &ToolId| tool.unbound() != *tool;
+    gone.retain(|(tool, ..)| is_lost(tool) && !is_method(tool));
+    if gone.is_empty() {
+        return Ok(denied);
+    }
+    let calls: Vec<_> = gone
+        .iter()
+        .map(|(_, name, id)| format!("`{name}` (call `{id}`)"))
+        .collect();
+    let message = format!("the tools of these calls are gone: {}", calls.join(", "));
+    Err(RunFailure::Tool(
+        Error::new(ErrorKind::ToolUnavailable, Phase::Load, message).with_suggestion(
+            "make their source available again and resume then; or deny the call, or decide that it did not take effect",
+        ),
+    ))
+}
+
+/// Restores the lost tools. Tries again while a source takes too long to start that may have the tool of an open call.
+async fn recover_needed_tools(run: &mut RunState<'_>, interrupted: &InterruptedRun) {
+    for _ in 0..RECOVERIES_MAX {
+        let started = Instant::now();
+        recover_lost_tools(run).await;
+        let entities = run.conversation.toolbox.entities();
+        let questions = interrupted.questions.iter().map(|question| &question.tool);
+        let started_calls = interrupted.open_calls.iter().filter_map(|call| call.started.as_ref());
+        let needed = questions.chain(started_calls.map(|started| &started.tool));
+        let is_needed_tool_lost = needed.into_iter().any(|tool| entities.is_lost(tool));
+        if !is_needed_tool_lost || started.elapsed() < SOURCE_WALL_MAX || run.stop.is_cancelled() {
+            return;
+        }
+    }
 }
 
 /// Returns the sorted names of the tools whose definition, code or grant has changed since their last call. Tools that
@@ -176,11 +248,25 @@ pub(super) fn prepare_open_calls(
         .collect()
 }
 
+/// Returns a text about the calls that began inside an unresolved call; empty if no call began.
+fn begun_children(call: &UnresolvedCall) -> String {
+    let children = call.children.iter().map(|child| {
+        let end = if child.is_error.is_some() { ", which ended" } else { "" };
+        format!("`{}` as call `{}`{end}", child.tool, child.id)
+    });
+    let children: Vec<_> = children.collect();
+    if children.is_empty() {
+        String::new()
+    } else {
+        format!(", in which began {}", children.join(" and "))
+    }
+}
+
 /// Returns the error for calls about which a person must decide.
 pub(super) fn unresolved_calls_error(calls: &[UnresolvedCall]) -> Error {
     let calls: Vec<_> = calls
         .iter()
-        .map(|call| format!("`{}` (call `{}`)", call.name, call.id))
+        .map(|call| format!("`{}` (call `{}`{})", call.name, call.id, begun_children(call)))
         .collect();
     let message = format!(
         "the run stopped during a call that may have taken effect: {}",

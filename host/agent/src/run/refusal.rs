@@ -1,7 +1,8 @@
 //! Errors that the model reads for calls that do not run, that panic, or that only the operator can fix.
 
+use crate::toolbox::Toolbox;
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{NamedTool, ToolDefinition, ToolError, ToolName, ToolSet};
+use toolwit_core::{NamedTool, ToolDefinition, ToolError, ToolId, ToolName, ToolSet};
 
 /// Maximum length of a tool name in an error, in characters. The model can write a name of any length.
 const NAME_CHARS_SHOWN: usize = 80;
@@ -34,11 +35,16 @@ pub(super) fn unknown_tool(name: &str, nearest: &[ToolName], tools: &ToolSet) ->
     }
 }
 
-/// Returns the error for a name whose tool was removed.
-pub(super) fn removed_tool(name: &str) -> Error {
+/// Returns the error for a name whose tool was removed. If the result of a tool that still exists had added it, the error names
+/// this tool.
+pub(super) fn removed_tool(name: &str, id: &ToolId, toolbox: &Toolbox) -> Error {
     let message = format!("`{name}` has been removed and can no longer be called");
-    Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message)
-        .with_suggestion("call another tool, or answer without it")
+    let error = Error::new(ErrorKind::ToolUnavailable, Phase::Validate, message);
+    let parent = toolbox.lineage().parent(id).filter(|parent| !parent.is_host());
+    match parent.and_then(|parent| toolbox.callable().by_id(parent)) {
+        Some(parent) => error.with_suggestion(format!("call `{}` again, whose result may add it again", parent.name)),
+        None => error.with_suggestion("call another tool, or answer without it"),
+    }
 }
 
 /// Returns the error for a call whose arguments were written for an earlier definition of its tool.

@@ -12,11 +12,12 @@ use super::stop::StopSignal;
 use super::tally::RunTally;
 use crate::event::Event;
 use crate::injection::{CallGate, ConversationView, InjectionStrategy};
+use crate::journal::interrupted_answer;
 use crate::limits::LoopLimits;
 use crate::outcome::RunUsage;
 use crate::process::{Account, Budget, new_unique_id};
 use crate::state::{ConversationState, error_text};
-use toolwit_core::{ErrorKind, LOOP_ID, NamedTool, ToolContext, ToolName, WallClock};
+use toolwit_core::{Caller, ErrorKind, LOOP_ID, NamedTool, ToolContext, ToolName, WallClock};
 
 /// A run in progress, with the conversation that it borrows.
 pub(super) struct RunState<'c> {
@@ -80,6 +81,17 @@ impl<'c> RunState<'c> {
             answer_schema: None,
             receives_late_results: true,
         }
+    }
+
+    /// Returns whether the tools of the conversation can change when this run begins its turn: for a user message, and for
+    /// another caller than that of the previous turn.
+    pub(super) fn changes_tools(&self, prompt: Option<&str>) -> bool {
+        prompt.is_some() || self.has_other_caller()
+    }
+
+    /// Returns whether the run has another caller than the one for whom the tools of the conversation were made.
+    pub(super) fn has_other_caller(&self) -> bool {
+        Caller::of(&self.context) != self.conversation.caller
     }
 
     /// Ends the borrow of the conversation. [`RunState::reattach`] continues the run.
@@ -159,6 +171,15 @@ impl<'c> RunState<'c> {
             self.emit(&Event::OpenCallsAnswered {
                 content: error_text(&error),
             });
+        }
+    }
+
+    /// Appends the text that the user has seen of an incomplete response to the history, if there is one.
+    pub(super) fn append_interrupted_answer(&mut self) {
+        let content = self.tally.take_streamed_text();
+        if !content.trim().is_empty() {
+            self.conversation.history.append(interrupted_answer(&content));
+            self.emit(&Event::AnswerInterrupted { content });
         }
     }
 

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 
 use super::call_queue::{CallOutcome, FinishedCall, STOP_GRACE};
-use super::call_result::record_call;
+use super::call_result::{record_call, withhold_revealed_tools};
 use super::dispatch::begin_call;
 use super::ending::EndRequests;
 use super::prepared_call::PreparedCall;
@@ -176,7 +176,14 @@ impl EndedCall {
         // A single call has no loop that a tool could end, so requests to end the loop are ignored.
         let mut end_requests = EndRequests::default();
         let mut run = RunState::reattach(conversation, self.run);
-        let result = record_call(&mut run, self.prepared, self.tool, self.finished, &mut end_requests);
+        let mut finished = self.finished;
+        // Another call of the session may have changed the caller in the meantime.
+        if let (true, CallOutcome::Returned(returned)) = (run.has_other_caller(), &mut finished.outcome)
+            && let Ok(result) = &mut **returned
+        {
+            withhold_revealed_tools(result, &self.tool.name);
+        }
+        let result = record_call(&mut run, self.prepared, self.tool, finished, &mut end_requests);
         let has_changed_tools = run.tally.has_changed_declarations;
         drop(run);
         conversation.history.clear();
@@ -200,7 +207,7 @@ fn look_up(run: &RunState<'_>, name: &str) -> Result<NamedTool, Error> {
     let toolbox = &run.conversation.toolbox;
     match toolbox.look_up(name) {
         ToolLookup::Found(tool) => Ok(tool),
-        ToolLookup::Removed(_) => Err(removed_tool(name)),
+        ToolLookup::Removed(id) => Err(removed_tool(name, &id, toolbox)),
         ToolLookup::Unknown(nearest) => Err(match facade_path(name, toolbox.callable()) {
             Some(path) => tool_in_facade(name, &path),
             None => unknown_tool(name, &nearest, toolbox.callable()),

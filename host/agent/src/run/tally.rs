@@ -1,7 +1,10 @@
 //! Counters of a run.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::injection_meter::InjectionMeter;
 use crate::event::{Event, InjectionCost};
+use crate::journal::InterruptedRun;
 use crate::model::TokenUsage;
 use crate::outcome::{CallRecord, RunUsage};
 use toolwit_core::{Artifact, DeniedAccess, ToolName};
@@ -34,9 +37,23 @@ pub(super) struct RunTally {
     pub(super) has_changed_declarations: bool,
     /// The last non-empty text of the model.
     pub(super) last_text: Option<String>,
+    /// The text of the current response that the user has seen so far; empty after the response is complete.
+    pub(super) streamed_text: Mutex<String>,
 }
 
 impl RunTally {
+    /// Restores the inferences and the calls of a run that an earlier process began.
+    pub(super) fn restore(&mut self, interrupted: &InterruptedRun) {
+        self.iterations = interrupted.iterations;
+        self.calls_requested = interrupted.answered_call_count;
+        self.calls.clone_from(&interrupted.answered_calls);
+    }
+
+    /// Takes the text that the user has seen of an incomplete response.
+    pub(super) fn take_streamed_text(&self) -> String {
+        std::mem::take(&mut *self.streamed_text.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Measures the cost of the tools that were injected since the last request, and adds it to the usage of the run.
     /// Returns the cost, or `None` if no tool was injected. `message_tokens` is the estimated size of the messages of
     /// this request.

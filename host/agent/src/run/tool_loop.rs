@@ -7,8 +7,11 @@ use super::dispatch::{CallQuota, Dispatch};
 use super::ending::{EndRequests, Ending, conclude};
 use super::inference::{ModelReply, infer, infer_until_complete};
 use super::late_delivery::record_late_results;
+use super::pictures::{attach_to_prompt, too_many_pictures};
 use super::prepared_call::PreparedCall;
-use super::recovery::{changed_tools, halt_reason, plan_recovery, prepare_open_calls, unresolved_calls_error};
+use super::recovery::{
+    changed_tools, halt_reason, plan_recovery, prepare_open_calls, recover_tools, unresolved_calls_error,
+};
 use super::run_state::RunState;
 use super::spans;
 use super::turn_start::inject_for_turn;
@@ -19,7 +22,7 @@ use crate::millis::millis;
 use crate::model::ToolChoice;
 use crate::outcome::{RunError, RunFailure, RunOutcome, StopReason};
 use crate::state::{ConversationState, cancelled_call};
-use toolwit_core::{Error, LOOP_ID, Message, ToolContext, ToolName};
+use toolwit_core::{Caller, Error, LOOP_ID, Message, Picture, ToolContext, ToolName};
 
 /// A run of the tool loop. If its future is dropped after its first event, the run ends as cancelled, with a valid history.
 pub(crate) struct ToolLoop<'c> {
@@ -29,6 +32,8 @@ pub(crate) struct ToolLoop<'c> {
     awaits_background: bool,
     /// The roles whose tools the turn has, in addition to those of the conversation.
     roles: Vec<String>,
+    /// The pictures of the user message.
+    pictures: Vec<Picture>,
     /// Whether the run has begun or was resumed, and its end was not emitted. A drop then emits the end as cancelled.
     is_open: bool,
 }
@@ -40,6 +45,7 @@ impl<'c> ToolLoop<'c> {
             started: Instant::now(),
             awaits_background: false,
             roles: Vec::new(),
+            pictures: Vec::new(),
             is_open: false,
         }
     }
@@ -56,6 +62,12 @@ impl<'c> ToolLoop<'c> {
         self
     }
 
+    /// Adds pictures to the user message.
+    pub(crate) fn with_pictures(mut self, pictures: Vec<Picture>) -> Self {
+        self.pictures = pictures;
+        self
+    }
+
     /// Makes background calls part of the run: an answer of the model is final only when no background call is open.
     pub(crate) fn awaiting_background(mut self) -> Self {
         self.awaits_background = true;
@@ -68,7 +80,7 @@ impl<'c> ToolLoop<'c> {
     /// tools of a role cannot be resolved. The message then does not enter the history, and no event is emitted. The
     /// same applies if the future is dropped before its turn begins; an interrupted run can then still be resumed.
     pub(crate) async fn run(mut self, prompt: Option<&str>) -> Result<RunOutcome, RunError> {
-        if prompt.is_some()
+        if self.run.changes_tools(prompt)
             && let Err(failure) = self.prepare().await
         {
             self.run.conversation.process.end_run(failure.stop());
@@ -134,24 +146,21 @@ impl<'c> ToolLoop<'c> {
     /// Prepares the run to continue: restores its tools and counters, decides which open calls run again, and emits
     /// [`Event::RunResumed`]. Returns the interrupted run. After an error, the run can be resumed later.
     async fn prepare_resume(&mut self, interrupted: InterruptedRun) -> Result<InterruptedRun, RunFailure> {
-        let failure = self.refusal().or_else(|| {
-            let unresolved = interrupted.unresolved();
-            (!unresolved.is_empty()).then(|| RunFailure::Tool(unresolved_calls_error(&unresolved)))
-        });
-        if let Some(failure) = failure {
-            return Err(failure);
+        let unresolved = interrupted.unresolved();
+        if !unresolved.is_empty() {
+            return Err(RunFailure::Tool(unresolved_calls_error(&unresolved)));
         }
         self.prepare().await?;
         let run = &mut self.run;
+        let denied = recover_tools(run, &interrupted).await?;
         run.context = run.context.clone().with(LOOP_ID, interrupted.loop_id.clone());
         let tools = run.conversation.toolbox.callable();
         let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
         run.answer_schema = interrupted.answer_schema.as_deref().cloned();
-        run.tally.iterations = interrupted.iterations;
-        run.tally.calls_requested = interrupted.answered_call_count;
+        run.tally.restore(&interrupted);
         run.conversation.process.begin_run(None);
         run.conversation.toolbox.declare_again(&interrupted.declared_tools);
-        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable());
+        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable(), denied);
         run.conversation.recovered_outcomes = plan.outcomes;
         run.conversation.earlier_starts = plan.earlier_starts;
         run.conversation.earlier_answers = plan.earlier_answers;
@@ -216,7 +225,7 @@ impl<'c> ToolLoop<'c> {
             failure = run.stop.wait() => return Err(failure),
             resolved = roles.resolve(&self.roles, &run.context) => resolved.map_err(RunFailure::Tool)?,
         };
-        roles.apply(resolved, &mut run.conversation.toolbox);
+        roles.apply(resolved, &Caller::of(&run.context), &mut run.conversation.toolbox);
         Ok(())
     }
 
@@ -227,6 +236,7 @@ impl<'c> ToolLoop<'c> {
             .is_cancelled()
             .then_some(RunFailure::Cancelled)
             .or_else(|| run.account.reached_limit())
+            .or_else(|| too_many_pictures(&self.pictures))
     }
 
     /// Begins a turn. If there is a user message, appends it to the history, and applies the changes that the strategies request.
@@ -248,7 +258,8 @@ impl<'c> ToolLoop<'c> {
             answer_schema: self.run.answer_schema.clone().map(Box::new),
         };
         self.run.emit(&event);
-        if prompt.is_some() {
+        attach_to_prompt(&mut self.run, std::mem::take(&mut self.pictures));
+        if self.run.changes_tools(prompt) {
             inject_for_turn(&mut self.run).await;
         }
         let limit_events = self.run.conversation.toolbox.limit_declared();
@@ -374,11 +385,12 @@ impl<'c> ToolLoop<'c> {
         }
     }
 
-    /// Answers the open calls as cancelled, and emits the end of the run.
+    /// Answers the open calls as cancelled, appends the text of an incomplete response, and emits the end of the run.
     fn close(&mut self, stop: StopReason) {
         self.is_open = false;
         let run = &mut self.run;
         run.conversation.history.answer_open_calls(&cancelled_call());
+        run.append_interrupted_answer();
         run.conversation.process.end_run(stop);
         run.emit(&Event::Finished {
             stop,

@@ -10,7 +10,9 @@ use crate::conversation::ConversationBuilder;
 use crate::injection::InjectionStrategy;
 use crate::run::{SingleCall, SingleCallStart, begin_silent_turn};
 use crate::state::ConversationState;
-use toolwit_core::{Arguments, Effect, Error, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult};
+use toolwit_core::{
+    Arguments, Caller, Effect, Error, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult,
+};
 
 /// A conversation without a model. Its calls come from outside, such as from an MCP client.
 ///
@@ -167,7 +169,8 @@ impl ToolSession {
         Ok(has_changed)
     }
 
-    /// Calls a tool by its name. The values of `context` take precedence over those of the session.
+    /// Calls a tool by its name. The values of `context` take precedence over those of the session. If the context has another
+    /// [`Caller`] than the previous call, the tools that were made for that caller are made again first.
     ///
     /// If the cancellation token of the context is cancelled, the call ends. The result is then an error, unless the tool
     /// still returns a result within its grace period.
@@ -175,10 +178,14 @@ impl ToolSession {
     /// # Errors
     /// [`ErrorKind::UnknownTool`](toolwit_core::ErrorKind::UnknownTool) or
     /// [`ErrorKind::ToolUnavailable`](toolwit_core::ErrorKind::ToolUnavailable) if no tool has the name, the tool is
-    /// inside a closed facade, or it was removed.
+    /// inside a closed facade, or it was removed; as [`refresh`](Self::refresh) for another caller.
     pub async fn call(&self, name: &str, arguments: Arguments, context: &ToolContext) -> Result<SessionAnswer, Error> {
         let context = self.context.merged_with(context);
-        let started = SingleCall::start(&mut *self.conversation.lock().await, name, arguments, &context);
+        let mut conversation = self.conversation.lock().await;
+        let has_other_tools =
+            Caller::of(&context) != conversation.caller && begin_silent_turn(&mut conversation, &context).await?;
+        let started = SingleCall::start(&mut conversation, name, arguments, &context);
+        drop(conversation);
         let call = match started {
             SingleCallStart::Ready(call) => call,
             SingleCallStart::Refused(error) => return Err(error),
@@ -186,7 +193,7 @@ impl ToolSession {
                 return Ok(SessionAnswer {
                     tool: None,
                     result: ToolResult::text(guidance),
-                    has_changed_tools: false,
+                    has_changed_tools: has_other_tools,
                 });
             }
         };
@@ -196,7 +203,7 @@ impl ToolSession {
         Ok(SessionAnswer {
             tool: Some(answer.tool),
             result: answer.result,
-            has_changed_tools: answer.has_changed_tools,
+            has_changed_tools: answer.has_changed_tools || has_other_tools,
         })
     }
 }

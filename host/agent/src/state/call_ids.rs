@@ -26,8 +26,8 @@ impl CallIds {
         context.extension::<Self>().cloned().unwrap_or_default()
     }
 
-    /// Claims the ids of the calls of an earlier history.
-    pub(super) fn claim_all<'i>(&self, ids: impl IntoIterator<Item = &'i String>) {
+    /// Claims the ids of earlier calls.
+    pub(crate) fn claim_all<'i>(&self, ids: impl IntoIterator<Item = &'i String>) {
         let mut claimed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         claimed.ids.extend(ids.into_iter().cloned());
     }

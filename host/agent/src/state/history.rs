@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::call_ids::CallIds;
 use crate::journal::{CompactionPlan, compact, pin_last_user_message};
 use toolwit_core::{Error, ErrorKind, Phase};
-use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
+use toolwit_core::{Message, Picture, ProviderBlock, Role, ToolCall};
 
 /// The messages of a conversation. Every call has a unique id, and at most one answer.
 ///
@@ -137,6 +137,15 @@ impl History {
         }) = self.messages.last_mut()
         {
             text.clone_into(content);
+        }
+    }
+
+    /// Adds pictures to the last message if it is a user message or the answer to a call.
+    pub(crate) fn attach_pictures(&mut self, pictures: Vec<Picture>) {
+        if let Some(last) = self.messages.last_mut()
+            && matches!(last.role, Role::User { .. } | Role::Tool { .. })
+        {
+            last.pictures.extend(pictures);
         }
     }
 

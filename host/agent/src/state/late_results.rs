@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use tokio_util::sync::CancellationToken;
 
-use toolwit_core::{Arguments, BackgroundTasks, LateResult, NamedTool, ToolCall, ToolContext, ToolResult};
+use toolwit_core::{Arguments, BackgroundTasks, Caller, LateResult, NamedTool, ToolCall, ToolContext, ToolResult};
 
 /// The background calls of a conversation, and the results that the model has not read yet.
 pub(crate) struct LateResults {
@@ -20,6 +20,8 @@ pub(crate) struct BackgroundCall {
     pub(crate) call: ToolCall,
     pub(crate) arguments: Arguments,
     pub(crate) tool: NamedTool,
+    /// The caller who made the call; `None` for a call of an earlier process.
+    pub(crate) caller: Option<Caller>,
 }
 
 impl LateResults {
@@ -42,9 +44,8 @@ impl LateResults {
     /// discarded.
     pub(crate) fn track(
         &mut self,
-        call: &ToolCall,
-        arguments: &Arguments,
-        tool: &NamedTool,
+        (call, arguments, tool): (&ToolCall, &Arguments, &NamedTool),
+        caller: Caller,
         result: &ToolResult,
     ) -> bool {
         let is_background = result.is_pending() && self.background.has_task(&call.id);
@@ -53,6 +54,7 @@ impl LateResults {
                 call: call.clone(),
                 arguments: arguments.clone(),
                 tool: tool.clone(),
+                caller: Some(caller),
             };
             self.open_calls.insert(call.id.clone(), background_call);
         } else {

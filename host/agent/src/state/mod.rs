@@ -4,6 +4,7 @@ mod call_ids;
 mod history;
 mod late_results;
 mod long_results;
+mod resolved_outcome;
 mod roles;
 
 use std::collections::HashMap;
@@ -16,12 +17,13 @@ use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions};
 use crate::process::AgentProcess;
 use crate::toolbox::Toolbox;
-use toolwit_core::{Approvals, Blackboard, Tool, ToolContext};
+use toolwit_core::{Approvals, Blackboard, Caller, Tool, ToolContext};
 
 pub(crate) use call_ids::CallIds;
 pub(crate) use history::{History, cancelled_call, error_text};
 pub(crate) use late_results::{BackgroundCall, LateResults};
 pub(crate) use long_results::{LongResults, READ_RESULT, TruncatedResult, read_result_tool};
+pub(crate) use resolved_outcome::resolved_outcome;
 pub(crate) use roles::Roles;
 
 /// All data of a conversation: its history, its tools and its configuration.
@@ -32,6 +34,8 @@ pub(crate) struct ConversationState {
     /// All strategies of the conversation.
     pub(crate) strategy: StrategyChain,
     pub(crate) context: ToolContext,
+    /// The caller for whom the tools of the conversation were made.
+    pub(crate) caller: Caller,
     pub(crate) blackboard: Arc<dyn Blackboard>,
     pub(crate) process: Arc<AgentProcess>,
     pub(crate) late_results: LateResults,

@@ -1,6 +1,6 @@
 //! Exclusive facades, nested facades, facades without tools, and unused tools that are folded again.
 
-use super::unfolding::{database, facade, invoke, parse_json, run_steps};
+use super::unfolding::{database, facade, files_facade, invoke, parse_json, run_steps};
 use super::*;
 use crate::injection::{EntityTools, Facade, StrategyChain, Unfolding};
 use toolwit_core::limits::FACADE_DEPTH_MAX;
@@ -170,4 +170,33 @@ async fn unused_tools_are_folded_between_turns_and_declared_again_when_called() 
     let events = model.events();
     let names: Vec<_> = visible_tools(&events).iter().map(ToString::to_string).collect();
     assert_eq!(names, model.request(4).names);
+}
+
+// accept: 54
+#[tokio::test]
+async fn the_context_tool_describes_the_tools_that_a_later_call_reveals() {
+    let described = |answer: &str| -> Vec<String> {
+        let tools = parse_json(answer)["tools"].as_array().unwrap().clone();
+        tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let open = |category: &str| call([("files", json!({"category": category}))]);
+    let steps = [
+        open("read"),
+        invoke("files_context"),
+        open("write"),
+        invoke("files_context"),
+        open("read"),
+        invoke("files_context"),
+        reply("ok"),
+    ];
+    let (outcome, model) = run_steps([files_facade()], steps).await;
+    let answers = tool_results(&outcome.history);
+    let all = ["read_file", "list_directory", "write_file"];
+    assert_eq!(described(answers[1]), all[..2]);
+    assert_eq!(described(answers[3]), all);
+    assert_eq!(described(answers[5]), all, "a repeated call hides nothing");
+    assert_eq!(model.events_named("tools_redefined").len(), 0, "its declaration stays");
 }

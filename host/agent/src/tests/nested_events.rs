@@ -1,13 +1,13 @@
 //! Events of nested calls.
 
 use super::*;
-use toolwit_core::{ErrorKind, ToolDefinition, ToolId};
+use toolwit_core::{EffectClass, ErrorKind, ToolDefinition, ToolId};
 
 /// A tool whose arguments map tool ids to arguments. It calls these tools in order and returns the result of the last call.
-struct Caller(ToolDefinition);
+pub(super) struct Caller(ToolDefinition);
 
 impl Caller {
-    fn named(name: &str) -> Arc<dyn Tool> {
+    pub(super) fn named(name: &str) -> Arc<dyn Tool> {
         let schema = json!({"type": "object"});
         Arc::new(Self(ToolDefinition::new(
             ToolId::native(name),
@@ -15,6 +15,13 @@ impl Caller {
             "Calls other tools.",
             schema,
         )))
+    }
+
+    /// Returns a caller that declares that it is idempotent.
+    pub(super) fn idempotent(name: &str) -> Arc<dyn Tool> {
+        let schema = json!({"type": "object"});
+        let definition = ToolDefinition::new(ToolId::native(name), name, "Calls other tools.", schema);
+        Arc::new(Self(definition.with_effect(EffectClass::Idempotent)))
     }
 }
 
@@ -65,26 +72,27 @@ async fn nested_calls_emit_events_in_order_without_their_contents() {
     let (builder, model) = TestModel::playing([call([("outer", arguments)]), reply("ok")]);
     let tools = [Caller::named("outer"), Caller::named("inner"), echo("look"), failing];
     builder.tools(tools).run("go").await.unwrap();
-    let started = |number: u32, caller: &str, tool: &str| {
-        let event = "nested_call_started";
-        json!({"event": event, "id": "1-0", "number": number, "caller": caller, "tool": tool})
+    let ids = |parent: &str, number: u32| (format!("{parent}/{number}"), parent.to_owned());
+    let started = |parent: &str, number: u32, caller: &str, tool: &str| {
+        let (event, (id, parent)) = ("nested_call_started", ids(parent, number));
+        json!({"event": event, "id": id, "parent": parent, "number": number, "caller": caller, "tool": tool})
     };
-    let finished = |number: u32, tool: &str, kind: Value| {
-        let is_error = !kind.is_null();
-        json!({"event": "nested_call_finished", "id": "1-0", "number": number, "tool": tool, "is_error": is_error,
-            "kind": kind})
+    let finished = |parent: &str, number: u32, tool: &str, kind: Value| {
+        let (is_error, (id, parent)) = (!kind.is_null(), ids(parent, number));
+        json!({"event": "nested_call_finished", "id": id, "parent": parent, "number": number, "tool": tool,
+            "is_error": is_error, "kind": kind})
     };
     assert_eq!(
         nested_call_events(&model),
         [
-            started(1, "native#outer", "native#inner"),
-            started(2, "native#inner", "native#look"),
-            finished(2, "native#look", Value::Null),
-            finished(1, "native#inner", Value::Null),
-            started(3, "native#outer", "native#fail"),
-            finished(3, "native#fail", json!("tool")),
-            started(4, "native#outer", "native#nowhere"),
-            finished(4, "native#nowhere", json!("unknown-tool")),
+            started("1-0", 1, "native#outer", "native#inner"),
+            started("1-0/1", 1, "native#inner", "native#look"),
+            finished("1-0/1", 1, "native#look", Value::Null),
+            finished("1-0", 1, "native#inner", Value::Null),
+            started("1-0", 2, "native#outer", "native#fail"),
+            finished("1-0", 2, "native#fail", json!("tool")),
+            started("1-0", 3, "native#outer", "native#nowhere"),
+            finished("1-0", 3, "native#nowhere", json!("unknown-tool")),
         ]
     );
     let text = serde_json::to_string(&nested_call_events(&model)).unwrap();
@@ -100,7 +108,7 @@ async fn a_nested_call_that_is_cancelled_emits_its_end() {
     let cancel = tokio_util::sync::CancellationToken::new();
     let (stop, events) = (cancel.clone(), model.events.clone());
     let builder = builder.observer(move |event: &Event, _: &Origin| {
-        if matches!(event, Event::NestedCallStarted { .. }) {
+        if matches!(event, Event::NestedCallStarted(_)) {
             stop.cancel();
         }
     });
@@ -112,7 +120,7 @@ async fn a_nested_call_that_is_cancelled_emits_its_end() {
     let events = events.lock().unwrap();
     let is_cancelled = events
         .iter()
-        .any(|event| matches!(event, Event::NestedCallFinished { kind, .. } if *kind == Some(ErrorKind::Cancelled)));
+        .any(|event| matches!(event, Event::NestedCallFinished(call) if call.kind == Some(ErrorKind::Cancelled)));
     assert!(is_cancelled, "{events:?}");
 }
 

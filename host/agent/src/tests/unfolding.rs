@@ -83,7 +83,7 @@ async fn the_context_tool_returns_description_and_usage_notes() {
 }
 
 /// Returns the facade `files` with the categories `read` and `write`.
-fn files_facade() -> Facade {
+pub(super) fn files_facade() -> Facade {
     Facade::builder("files", "Reads and writes files.")
         .category("read", [echo("read_file"), echo("list_directory")])
         .category("write", [echo("write_file")])

@@ -131,6 +131,15 @@ impl Toolbox {
         self.record_lineage(&[name], trigger);
     }
 
+    /// Returns the ids of the callable tools that a resume could not restore, in the order of the tools.
+    pub(crate) fn lost_tools(&self) -> Vec<ToolId> {
+        if !self.entities.has_lost_tools() {
+            return Vec::new();
+        }
+        let ids = self.callable.iter().map(|tool| &tool.definition.id);
+        ids.filter(|id| self.entities.is_lost(id)).cloned().collect()
+    }
+
     /// Replaces a method of an entity by a method with a live object, and removes the mark of a lost tool.
     pub(crate) fn rebind(&mut self, tool: Arc<dyn Tool>) {
         self.entities.mark_recovered(&tool.definition().id);

@@ -81,6 +81,15 @@ impl PreparedAnswers {
         answers.contains_key(id)
     }
 
+    /// Returns the unused denial of the call with this id, if there is one.
+    pub(crate) fn denial_of(&self, id: &str) -> Option<Approval> {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        match answers.get(id) {
+            Some(PreparedAnswer::Question(_, denial @ Approval::Denied { .. })) => Some(denial.clone()),
+            _ => None,
+        }
+    }
+
     fn take(&self, id: &str) -> Option<PreparedAnswer> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }

@@ -11,6 +11,7 @@ use crate::commands::inspect;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::wasi::WasiFlags;
+use crate::output::package::lost_state_warning;
 use crate::output::page::{FAINT, Page, counted, size};
 use crate::output::printer::{Format, Printer, Verbosity};
 use crate::output::progress::Spinner;
@@ -86,6 +87,7 @@ impl Build {
         // The author gets no warnings about exports that the toolchain added.
         let skipped = inspection.skipped_exports_of_author();
         warnings.extend(skipped.map(|skipped| format!("`{}` is not a tool: {}", skipped.export, skipped.reason)));
+        warnings.extend(lost_state_warning(&inspection));
         warnings.extend(compilation.warning(&report.name));
         for warning in &warnings {
             printer.warn(warning);

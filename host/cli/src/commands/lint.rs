@@ -18,7 +18,7 @@ Examples:
 /// Check the docs and the WIT of a component
 ///
 /// Reports a WIT file that does not belong to the component, functions and resources without doc comments, unclear
-/// parameters, duplicate names and unused interfaces. Exits with 1 if it finds something. Nothing is compiled and no
+/// parameters, duplicate names, unused interfaces, and functions whose effect is lost when their call ends. Exits with 1 if it finds something. Nothing is compiled and no
 /// guest code runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -12,7 +12,9 @@ use crate::input::limits::LimitFlags;
 use crate::input::mcp::McpFlags;
 use crate::input::plugins::PluginFlags;
 use crate::input::secrets::SecretFlags;
-use crate::output::package::{CodeStates, PackageDocument, methods, reasons_for_no_tools, wit_warning};
+use crate::output::package::{
+    CodeStates, PackageDocument, lost_state_warning, methods, reasons_for_no_tools, wit_warning,
+};
 use crate::output::page::{BAD, FAINT, NAME, Page, TITLE, WARN, first_sentence};
 use crate::output::printer::{Format, Printer};
 use crate::output::progress::with_spinner;
@@ -143,6 +145,9 @@ fn plugin_page(registry: &Registry) -> Page {
                 if let Some(problem) = &plugin.inspection().wit_problem {
                     page.spaces(2).styled(WARN, "warning:").text(" ");
                     page.text(wit_warning(&package.name, problem)).end();
+                }
+                if let Some(warning) = lost_state_warning(plugin.inspection()) {
+                    page.spaces(2).styled(WARN, "warning:").text(" ").text(warning).end();
                 }
                 for definition in &plugin.inspection().tools {
                     let is_ambiguous = tool_counts.get(definition.name()).is_some_and(|count| *count > 1);

@@ -18,7 +18,8 @@ use crate::output::page::{FAINT, NAME, Page};
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
 use toolwit::agent::{
-    Journal, JournalError, JournalStore, RecordedApprovalRequest, Resolution, SessionId, UnresolvedCall,
+    ChildCall, Journal, JournalError, JournalStore, PendingApproval, RecordedApprovalRequest, Resolution, SessionId,
+    UnresolvedCall,
 };
 use toolwit::journal::SqliteJournalStore;
 use toolwit::limits::Span;
@@ -42,6 +43,9 @@ Examples:
 /// A call that was running and that may have changed something is listed: find out whether it did, and decide with
 /// `--resolve`. `run-again` also approves it, unless the plugin or its grant has changed. A call that waits for an
 /// approval is shown: answer at the terminal, with `--allow` or `--deny`, or in advance with `toolwit approve`.
+///
+/// The MCP servers whose tools the run had are started again. If the tool of such a call is gone, the run stays as it is
+/// and can be resumed later; or deny the call, or decide with `--resolve` that it did not take effect.
 ///
 /// The model, the plugins and the other options are those of the run, unless an option of this command replaces them.
 /// Pass `--wasi-p3` again, and also an `--approve` mode that requires fewer approvals than the policy: these two are not
@@ -134,6 +138,11 @@ impl Resume {
             .for_each(|call| answers.allow_rerun(call));
         let questions = unanswered_questions(run.pending_approvals(), &store, &self.session).await?;
         let unanswered = apply_answers(&questions, &answers, &self.allow, &self.deny)?;
+        for question in &questions {
+            if let Some(denial) = answers.denial_of(&question.id) {
+                store_denial(question, denial, &store, &self.session).await?;
+            }
+        }
         if requires_prior_answers && !unanswered.is_empty() {
             return Err(report_waiting_calls(&self.session, &unanswered, &sessions, printer).into());
         }
@@ -177,6 +186,21 @@ pub(crate) async fn unanswered_questions(
     Ok(questions.iter().filter(is_open).cloned().collect())
 }
 
+/// Stores a denial, like `toolwit deny`. The model then reads its reason even if the tool of the call is gone.
+pub(crate) async fn store_denial(
+    question: &RecordedApprovalRequest,
+    denial: Approval,
+    store: &SqliteJournalStore,
+    session: &SessionId,
+) -> Result<(), Error> {
+    let pending = store.pending_approvals(session).await?;
+    let is_unanswered = |pending: &&PendingApproval| pending.question.id == question.id && pending.answer.is_none();
+    if let Some(pending) = pending.iter().find(is_unanswered) {
+        store.answer_approval(session, pending.number, denial.into()).await?;
+    }
+    Ok(())
+}
+
 /// Adds the answers of the command line to `answers`. Returns the questions that the command line does not answer.
 ///
 /// # Errors
@@ -215,15 +239,34 @@ fn unusable_answer_error(call: &str, questions: &[RecordedApprovalRequest]) -> E
     Error::new(ErrorKind::Configuration, Phase::Registry, message).with_suggestion(hint)
 }
 
-/// Prints the calls that were running when their process ended. Their effects are unknown.
+/// Prints the calls that were running when their process ended, with the calls that began inside them. Their effects are
+/// unknown.
 pub(crate) fn print_unresolved(unresolved: &[UnresolvedCall], printer: Printer) {
     let mut page = Page::new();
     for call in unresolved {
         let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
         page.styled(NAME, &call.name).text(" ").text(arguments);
         page.text("  ").styled(FAINT, format_args!("call {}", call.id)).end();
+        call.children.iter().for_each(|child| write_child(&mut page, child));
     }
     printer.message(&page);
+}
+
+/// Writes a call that began inside an unresolved call, with its parent and whether it ended.
+fn write_child(page: &mut Page, child: &ChildCall) {
+    let arguments = serde_json::to_string(&child.arguments).unwrap_or_default();
+    page.text("  ").styled(NAME, &child.tool).text(" ").text(arguments);
+    let class = child
+        .effect
+        .map(|effect| format!("{}, ", effect.class))
+        .unwrap_or_default();
+    let end = match child.is_error {
+        None => "began and did not end",
+        Some(false) => "ended",
+        Some(true) => "failed",
+    };
+    let details = format!("{class}{end}, call {} of {}", child.id, child.parent);
+    page.text("  ").styled(FAINT, details).end();
 }
 
 fn undecided_error(session: &SessionId, unresolved: &[UnresolvedCall], sessions: &SessionFlags) -> Error {

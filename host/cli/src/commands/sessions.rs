@@ -71,7 +71,7 @@ impl Sessions {
             Action::List => print_list(&store.sessions().await.map_err(Error::from)?, printer)?,
             Action::Show { session } => print_entries(&store.entries(&session).await.map_err(convert)?, printer)?,
             Action::Fork { session, new, at } => {
-                let fork = store.fork(&session, &new, at.unwrap_or(u64::MAX)).await;
+                let fork = store.fork(&session, &new, at).await;
                 fork.map_err(convert)?;
                 print_change(printer, "forked", "created the session", &new)?;
             }
@@ -128,10 +128,15 @@ fn print_entries(entries: &[TraceEntry], printer: Printer) -> Result<(), Failure
     for entry in entries {
         let mut lines = Page::new();
         conversation::write_recorded_event(&mut lines, &entry.event);
-        if !lines.is_empty() {
-            page.styled(FAINT, format_args!("{:>4} ", entry.sequence))
-                .append(&lines);
+        if lines.is_empty() {
+            continue;
         }
+        page.styled(FAINT, format_args!("{:>4} ", entry.sequence));
+        // The entries of an agent have the id of the call in which the agent runs.
+        if let Some(parent) = &entry.origin.parent_call {
+            page.styled(FAINT, format_args!("[{parent}] "));
+        }
+        page.append(&lines);
     }
     printer.print_page(&page)
 }

@@ -22,7 +22,7 @@ pub(crate) struct BudgetFlags {
     /// Maximum cost in US dollars, such as 0.50 [default: unlimited]
     #[arg(long, value_name = "USD")]
     cost: Option<f64>,
-    /// Path to a file with prices and context sizes of models [default: toolwit/models.toml in the configuration
+    /// Path to a file with prices, context sizes and picture support of models [default: toolwit/models.toml in the configuration
     /// directory]
     #[arg(long, value_name = "FILE")]
     model_table: Option<PathBuf>,
@@ -68,13 +68,15 @@ impl BudgetFlags {
         })
     }
 
-    /// Adds the price and the context size from the model table to a model that does not have them.
+    /// Adds the price and the context size from the model table to a model that does not have them. Whether the model takes
+    /// pictures follows from `accepts_pictures`, or else from the table, or else from the model.
     ///
     /// # Errors
     /// If the table cannot be read or is invalid, or if the cost is limited and the model has no price.
     pub(crate) async fn describe_model(
         &self,
         model: Arc<dyn ChatModel>,
+        accepts_pictures: Option<bool>,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn ChatModel>, Error> {
         let mut table = ModelTable::well_known();
@@ -89,6 +91,9 @@ impl BudgetFlags {
             && let Some(tokens) = table.context_tokens(model.name())
         {
             described_model = described_model.with_context_tokens(tokens);
+        }
+        if let Some(accepts_pictures) = accepts_pictures.or_else(|| table.accepts_pictures(model.name())) {
+            described_model = described_model.with_pictures(accepts_pictures);
         }
         match table.price(model.name()) {
             _ if model.price().is_some() => {}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use toolwit::agent::LoopLimits;
-use toolwit::limits::{ByteCount, LimitOverrides, Span};
+use toolwit::limits::{ByteCount, EngineLimits, LimitOverrides, Span};
 use toolwit::registry::RunSettings;
 
 /// Options for the limits of each tool call. Each option is named after its limit.
@@ -56,6 +56,17 @@ pub(crate) struct LimitFlags {
     /// Maximum number of nested tool calls [default: 32]
     #[arg(long, value_name = "N")]
     nested_calls: Option<u32>,
+    /// Maximum number of live calls of a plugin, including those that wait [default: 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[serde(deserialize_with = "deserialize_in_range::<_, _, 1, { u32::MAX as u64 }>")]
+    calls_per_plugin: Option<u32>,
+    /// Maximum number of guests that compute at the same time [default: number of processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[serde(deserialize_with = "deserialize_in_range::<_, _, 1, { u32::MAX as u64 }>")]
+    computing_calls: Option<u32>,
+    /// Maximum memory of the guests of all calls that run [default: 4GiB]
+    #[arg(long, value_name = "SIZE")]
+    guest_memory_bytes: Option<ByteCount>,
     /// Id of a tool whose calls may take 300s; can be repeated
     #[arg(long, value_name = "ID")]
     long_running: Vec<String>,
@@ -83,6 +94,20 @@ impl LimitFlags {
             nested_calls_max: self.nested_calls,
         };
         overrides.or(project)
+    }
+
+    /// Returns the limits of the process. A limit without an option has its default.
+    pub(crate) fn engine_limits(&self) -> EngineLimits {
+        let defaults = EngineLimits::default();
+        let count = |option: Option<u32>, default| option.map_or(default, |count| count as usize);
+        EngineLimits {
+            calls_per_plugin_max: count(self.calls_per_plugin, defaults.calls_per_plugin_max),
+            computing_calls_max: count(self.computing_calls, defaults.computing_calls_max),
+            guest_memory_bytes_max: self
+                .guest_memory_bytes
+                .map_or(defaults.guest_memory_bytes_max, |ByteCount(bytes)| bytes),
+            ..defaults
+        }
     }
 
     /// Returns the ids of the long-running tools that the options name.
@@ -190,6 +215,7 @@ mod tests {
             let help = help.unwrap_or_else(|| panic!("{flag} does not exist"));
             let default = match limit.default {
                 Amount::Count(count) => count.to_string(),
+                Amount::Processors => limit.default.to_string(),
                 amount => amount.to_string().replace(' ', ""),
             };
             let expected_texts = [format!("[default: {default}]"), format!("[default: {default},")];
@@ -198,7 +224,7 @@ mod tests {
                 "the help of {flag} has another default than {default}: {help}"
             );
         }
-        assert_eq!(limits.iter().filter(|limit| limit.flag().is_some()).count(), 18);
+        assert_eq!(limits.iter().filter(|limit| limit.flag().is_some()).count(), 21);
     }
 
     #[test]

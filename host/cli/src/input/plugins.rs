@@ -192,6 +192,7 @@ impl PluginFlags {
         project.warn();
         let mut builder = Toolwit::builder()
             .limits(limits.overrides(&project.call_limits()))
+            .engine_limits(limits.engine_limits())
             .long_running(limits.long_running())
             .long_running(project.long_running().iter().map(String::as_str))
             .compiler(Compiler::Process(own_program()?))

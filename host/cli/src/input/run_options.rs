@@ -12,12 +12,14 @@ use super::exposure::{DeliveryFlag, ExposureFlag};
 use super::interceptors::InterceptorFlags;
 use super::limits::{LimitFlags, RunLimitFlags};
 use super::mcp::McpFlags;
+use super::model_connection::ModelConnectionFlags;
 use super::model_options::ModelOptionFlags;
 use super::paths::absolute;
 use super::plugins::{GrantAndSecretFlags, PluginFlags};
-use toolwit::Error;
 use toolwit::limits::Span;
+use toolwit::models::ModelSpec;
 use toolwit::registry::Project;
+use toolwit::{Error, ErrorKind, Phase};
 
 /// The options of a run that its session stores, so that later runs of the session continue with them.
 ///
@@ -64,6 +66,8 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) model_options: ModelOptionFlags,
     #[command(flatten)]
+    pub(crate) model_connection: ModelConnectionFlags,
+    #[command(flatten)]
     pub(crate) budget: BudgetFlags,
     #[command(flatten)]
     pub(crate) run_limits: RunLimitFlags,
@@ -82,6 +86,26 @@ impl RunOptions {
     pub(crate) fn model(&self) -> Option<String> {
         let variable = || variable(MODEL_VARIABLE)?.into_string().ok();
         self.model.clone().or_else(variable)
+    }
+
+    /// Returns the model with its provider and the options of the connection.
+    ///
+    /// # Errors
+    /// If no model is named, or the name or an option of the connection is not valid.
+    pub(crate) fn model_spec(&self) -> Result<ModelSpec, Error> {
+        let Some(name) = self.model() else {
+            let message = "no model was given";
+            return Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
+                .with_suggestion("pass `--model openai:NAME`, or set TOOLWIT_MODEL"));
+        };
+        let mut spec: ModelSpec = name.parse()?;
+        if let Some(url) = &self.base_url {
+            spec = spec.with_base_url(url)?;
+        }
+        if let Some(format) = self.model_options.tool_calls() {
+            spec = spec.with_tool_calls(format)?;
+        }
+        self.model_connection.add_to(spec)
     }
 
     /// Returns the options for use in another directory and another environment.

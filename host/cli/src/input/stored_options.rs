@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use url::Url;
 
 use super::paths::absolute;
 use super::run_options::{RunOptions, without_unset};
+use super::withheld_option::{WithheldOption, withhold_credentials};
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
 use toolwit::agent::Journal;
@@ -30,31 +30,6 @@ struct StoredOptions {
     withheld: Vec<WithheldOption>,
     #[serde(default)]
     options: RunOptions,
-}
-
-/// An option with a URL, which can contain credentials.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum WithheldOption {
-    Model,
-    BaseUrl,
-}
-
-impl WithheldOption {
-    fn flag(self) -> &'static str {
-        match self {
-            Self::Model => "--model",
-            Self::BaseUrl => "--base-url",
-        }
-    }
-
-    fn is_set(self, options: &RunOptions) -> bool {
-        match self {
-            Self::Model => options.model.is_some(),
-            // A model can include its base URL: `openai:NAME@URL`.
-            Self::BaseUrl => options.base_url.is_some() || options.model.is_some(),
-        }
-    }
 }
 
 /// Stores the options of a run in its session, without credentials, unless the session's last stored options are equal.
@@ -106,7 +81,8 @@ pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Print
     })?;
     if let Some(option) = stored.withheld.iter().find(|option| !option.is_set(&cli_options)) {
         let flag = option.flag();
-        let message = format!("the session does not have its `{flag}`, because a URL with credentials is not stored");
+        let message =
+            format!("the session does not have its `{flag}`, because it can contain credentials and is not stored");
         return Err(
             Error::new(ErrorKind::Configuration, Phase::Model, message).with_suggestion(format!("pass `{flag}` again"))
         );
@@ -193,38 +169,6 @@ fn parse_stored_options(settings: Value) -> Result<StoredOptions, String> {
     }
 }
 
-/// Removes the options whose URL can contain credentials, and returns the removed options.
-fn withhold_credentials(options: &mut RunOptions) -> Vec<WithheldOption> {
-    let mut withheld = Vec::new();
-    let fields = [
-        (WithheldOption::Model, &mut options.model),
-        (WithheldOption::BaseUrl, &mut options.base_url),
-    ];
-    for (option, value) in fields {
-        if value.take_if(|value| may_have_credentials(value, option)).is_some() {
-            withheld.push(option);
-        }
-    }
-    withheld
-}
-
-/// Returns whether the URL in the value of an option has a component that can contain credentials: a user, a password, a
-/// query or a fragment. Also returns `true` for an invalid URL.
-fn may_have_credentials(value: &str, option: WithheldOption) -> bool {
-    // Schemes are not case-sensitive. ASCII lower case keeps all positions, so `start` is a position in `value` too.
-    let lower = value.to_ascii_lowercase();
-    let start = ["http://", "https://"]
-        .iter()
-        .filter_map(|scheme| lower.find(scheme))
-        .min();
-    match (start, option) {
-        (None, WithheldOption::Model) => false,
-        (start, _) => Url::parse(&value[start.unwrap_or_default()..]).map_or(true, |url| {
-            !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some()
-        }),
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -277,6 +221,7 @@ mod tests {
                 "delivery" => "gateway",
                 "approve" => "always",
                 "effort" => "high",
+                "pictures" => "yes",
                 "tool-calls" => "json",
                 "run-wall" | "wall" => "1500ms",
                 "nested-depth" => "7",

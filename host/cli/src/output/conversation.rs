@@ -3,7 +3,7 @@
 use anstyle::Style;
 
 use crate::output::page::{BAD, FAINT, GOOD, NAME, Page, TITLE, WARN};
-use toolwit::agent::{Event, RecordedAnswer, RecordedApprovalDecision};
+use toolwit::agent::{Event, NestedCallStart, RecordedAnswer, RecordedApprovalDecision};
 use toolwit::tool::{Answer, ApprovalBasis, ApprovalDecision, ToolCall, ToolName};
 
 /// Width of the label column.
@@ -38,22 +38,13 @@ pub(crate) fn write_progress(page: &mut Page, text: &str) {
 
 /// Writes a nested call that has finished. Writes nothing for any other event.
 pub(crate) fn write_nested_call(page: &mut Page, event: &Event) {
-    if let Event::NestedCallFinished {
-        tool,
-        wall_ms,
-        kind: error_kind,
-        ..
-    } = event
-    {
-        match error_kind {
-            None => write_paragraph(page, FAINT, "  called", &format!("{tool} ({wall_ms} ms)")),
-            Some(error_kind) => write_paragraph(
-                page,
-                FAINT,
-                "  called",
-                &format!("{tool}, which failed: {error_kind} ({wall_ms} ms)"),
-            ),
-        }
+    if let Event::NestedCallFinished(call) = event {
+        let (tool, wall_ms) = (&call.tool, call.wall_ms);
+        let text = match call.kind {
+            None => format!("{tool} ({wall_ms} ms)"),
+            Some(error_kind) => format!("{tool}, which failed: {error_kind} ({wall_ms} ms)"),
+        };
+        write_paragraph(page, FAINT, "  called", &text);
     }
 }
 
@@ -128,6 +119,10 @@ pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
         Event::TurnStarted {
             prompt: Some(prompt), ..
         } => write_prompt(page, prompt),
+        Event::PicturesAttached { pictures } => {
+            let types: Vec<_> = pictures.iter().map(|picture| picture.media_type.as_str()).collect();
+            write_paragraph(page, FAINT, "pictures", &types.join(", "));
+        }
         Event::MessagePinned => {
             write_paragraph(page, FAINT, "pinned", "the last message; summaries leave it unchanged")
         }
@@ -145,6 +140,21 @@ pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
             "started",
             &format!("{name}, {}, call {id}", start.effect.class),
         ),
+        Event::NestedCallStarted(call) => write_nested_start(page, call),
+        Event::NestedCallFinished(call) => {
+            let end = call
+                .kind
+                .map_or_else(|| "done".to_owned(), |kind| format!("failed: {kind}"));
+            write_paragraph(
+                page,
+                FAINT,
+                "  ended",
+                &format!("{}, {end}, call {}", call.tool, call.id),
+            );
+        }
+        Event::AnswerInterrupted { content } => {
+            write_paragraph(page, WARN, "partial", &format!("{} …", content.trim()))
+        }
         Event::CallResolved { id, resolution } => {
             write_paragraph(page, WARN, "decided", &format!("call {id}: {resolution:?}"));
         }
@@ -169,6 +179,16 @@ pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
         Event::QuestionAnswered(recorded) => write_paragraph(page, FAINT, "answer", &answer_text(recorded)),
         other => write_event(page, other),
     }
+}
+
+/// Writes the start of a stored nested call, with its arguments if they were recorded.
+fn write_nested_start(page: &mut Page, call: &NestedCallStart) {
+    let details = call.start.as_ref().map(|start| {
+        let arguments = serde_json::to_string(&start.arguments).unwrap_or_default();
+        format!(" {}, {}", excerpt(&arguments), start.effect.class)
+    });
+    let text = format!("{}{}, call {}", call.tool, details.unwrap_or_default(), call.id);
+    write_paragraph(page, FAINT, "  started", &text);
 }
 
 /// Describes how a run was resumed. `changed_tools` are the tools that have changed since their last call.
@@ -246,6 +266,7 @@ fn excerpt(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -260,21 +281,18 @@ mod tests {
 
     #[test]
     fn nested_call_is_written_with_its_error() {
-        let text = |kind| {
+        let text = |kind: Option<&str>| {
             let mut page = Page::new();
-            let event = Event::NestedCallFinished {
-                id: "1".to_owned(),
-                number: 1,
-                tool: toolwit::tool::ToolId::native("look"),
-                wall_ms: 7,
-                is_error: false,
-                kind,
-            };
-            write_nested_call(&mut page, &event);
+            let event = serde_json::json!({
+                "event": "nested_call_finished", "id": "1", "number": 1, "tool": "native#look", "wall_ms": 7,
+                "is_error": false, "kind": kind,
+            });
+            // An event of an earlier version has no parent and no outcome.
+            write_nested_call(&mut page, &serde_json::from_value(event).unwrap());
             page.to_string()
         };
         assert!(text(None).contains("native#look (7 ms)"));
-        assert!(text(Some(toolwit::ErrorKind::Denied)).contains("native#look, which failed: denied (7 ms)"));
+        assert!(text(Some("denied")).contains("native#look, which failed: denied (7 ms)"));
     }
 
     #[test]

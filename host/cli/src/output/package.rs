@@ -10,7 +10,7 @@ use super::page::counted;
 use toolwit::Error;
 use toolwit::Toolwit;
 use toolwit::registry::{Manifest, Package, TOOLS_NOT_DISCOVERED, Tier};
-use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, Plugin, SkippedExport};
+use toolwit::sandbox::{CodeCache, CompileStatus, Inspection, KEEP_STATE, Plugin, SkippedExport};
 use toolwit::tool::ToolDefinition;
 
 /// The document `{"name", "path", "digest", "version", "tier", "status", "reason", "wit_problem"?, "code", "tools",
@@ -141,6 +141,14 @@ pub(crate) fn reasons_for_no_tools(inspection: &Inspection) -> Vec<String> {
 /// Returns the warning that the WIT file of a plugin is not used.
 pub(crate) fn wit_warning(plugin: &str, problem: &str) -> String {
     format!("`{plugin}.wit` is not used: {problem}")
+}
+
+/// Returns a warning for a function whose effect is lost when its call ends. `None` if the component has no such function.
+pub(crate) fn lost_state_warning(inspection: &Inspection) -> Option<String> {
+    let function = inspection.lost_state()?;
+    Some(format!(
+        "`{function}` returns nothing, and what it keeps in the component is lost when its call ends: {KEEP_STATE}"
+    ))
 }
 
 /// Finds the state of a component's compiled code, in the loaded plugin or in the code cache.

@@ -3,7 +3,7 @@
 use crate::output::conversation;
 use crate::output::page::Page;
 use crate::output::printer::Printer;
-use toolwit::tool::OutputSink;
+use toolwit::tool::{Origin, OutputSink};
 
 /// Prints the messages of tools, and with `-v` also their progress.
 pub(crate) struct ToolOutput(pub(crate) Printer);
@@ -19,5 +19,9 @@ impl OutputSink for ToolOutput {
         let mut page = Page::new();
         conversation::write_message(&mut page, text);
         self.0.message(&page);
+    }
+
+    fn shows_chunks(&self, _origin: &Origin) -> bool {
+        false
     }
 }

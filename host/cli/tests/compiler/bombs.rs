@@ -91,6 +91,17 @@ pub(crate) fn locals_and_loops(locals: usize, loops: usize) -> Vec<u8> {
     component((0, 0), [(PLAIN, function(locals, code))])
 }
 
+/// Nested loops around code that reads locals that are never set.
+pub(crate) fn unset_locals(locals: usize, loops: usize) -> Vec<u8> {
+    let opening = repeated(loops, [Instruction::Loop(BlockType::Empty)]);
+    let reads = (0..u32::try_from(locals).unwrap()).flat_map(|local| [Instruction::LocalGet(local), Instruction::Drop]);
+    let closing = repeated(
+        loops,
+        [Instruction::LocalGet(0), Instruction::BrIf(0), Instruction::End],
+    );
+    component((0, 0), [(PLAIN, function(locals, opening.chain(reads).chain(closing)))])
+}
+
 /// Loops in a row, each with parameters.
 pub(crate) fn parameters_of_blocks(parameters: usize, blocks: usize) -> Vec<u8> {
     let block = [

@@ -81,9 +81,10 @@ async fn wait_for_compilers(marker: &str, count: usize) -> Vec<PathBuf> {
 
 // attack: A19
 #[tokio::test]
-async fn component_that_takes_too_much_work_to_compile_is_refused_at_inspection() {
-    let runtime = runtime("/nonexistent", |_| {});
+async fn component_that_takes_too_much_work_is_not_compiled_without_a_compiler_process() {
+    let runtime = runtime("unused", |options| options.compiler = Compiler::InProcess);
     for (name, bomb) in [
+        ("locals that are never set", bombs::unset_locals(5_000, 5_000)),
         ("locals and loops", bombs::locals_and_loops(1_000, 1_000)),
         ("parameters of blocks", bombs::parameters_of_blocks(1_000, 1_000)),
         ("results of calls", bombs::results_of_calls(1_000, 1_000)),
@@ -93,10 +94,29 @@ async fn component_that_takes_too_much_work_to_compile_is_refused_at_inspection(
         ("locals of functions", bombs::locals_of_functions(50_000, 25_000)),
         ("instructions", bombs::instructions(710_000)),
     ] {
+        let error = load(&runtime, bomb).await.unwrap().compile().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Unsupported, "{name}: {error}");
+        assert!(error.message.contains("too much work to compile"), "{name}: {error}");
+        assert!(error.suggestion.as_ref().unwrap().contains("Compiler::Process"));
+        assert_eq!(error.plugin.as_deref(), Some("bomb"));
+    }
+}
+
+// attack: A19
+#[tokio::test]
+async fn component_that_takes_too_much_work_for_any_process_is_refused_at_inspection() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = runtime(directory.path().join("missing"), |_| {});
+    for (name, bomb) in [
+        ("locals that are never set", bombs::unset_locals(20_000, 20_000)),
+        ("locals and loops", bombs::locals_and_loops(5_000, 1_000)),
+        ("parameters of blocks", bombs::parameters_of_blocks(1_000, 5_000)),
+        ("live locals", bombs::live_locals(12_000, 12_000)),
+        ("locals of functions", bombs::locals_of_functions(50_000, 350_000)),
+    ] {
         let error = load(&runtime, bomb).await.err().unwrap();
         assert_eq!(error.kind, ErrorKind::Unsupported, "{name}: {error}");
         assert!(error.message.contains("too much work to compile"), "{name}: {error}");
-        assert_eq!(error.plugin.as_deref(), Some("bomb"));
     }
 }
 

@@ -1,8 +1,10 @@
 //! Requests for approval, and the answers to them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::pattern::ArgumentPattern;
 use crate::text::sha256;
@@ -25,6 +27,8 @@ pub struct ApprovalRequest {
     pub access: CallAccess,
     /// The tools inside which the call is made, the outermost first. Empty for a call of the conversation's own model.
     pub callers: Vec<ToolId>,
+    /// The JSON Schema of the arguments.
+    pub input_schema: Arc<Value>,
     /// A digest of the tool's definition, code, effect class and grant. A remembered answer is valid for this digest only.
     pub digest: String,
     /// The reason why the edited arguments of the previous answer were not accepted. `None` if the previous answer was not an
@@ -45,6 +49,7 @@ impl ApprovalRequest {
             tool: definition.id.clone(),
             name: definition.name().to_owned(),
             arguments,
+            input_schema: definition.input_schema.clone(),
             digest: approval_digest(definition, &access),
             access,
             callers: Vec::new(),

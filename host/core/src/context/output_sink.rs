@@ -63,6 +63,13 @@ pub trait OutputSink: Send + Sync {
     /// the run contains the complete text. By default, chunks are discarded.
     fn model_text(&self, _text: &str, _origin: &Origin) {}
 
+    /// Returns whether a person reads the chunks of [`model_text`](Self::model_text) and [`reasoning`](Self::reasoning) of this
+    /// origin as they arrive, so that they cannot be withdrawn. If not, a response that fails before its end is requested again.
+    /// The default is `true`.
+    fn shows_chunks(&self, _origin: &Origin) -> bool {
+        true
+    }
+
     /// Receives a chunk of the model's streamed reasoning, if the provider returns it. By default, chunks are discarded.
     fn reasoning(&self, _text: &str, _origin: &Origin) {}
 
@@ -79,4 +86,8 @@ impl OutputSink for NoOutput {
     fn progress(&self, _text: &str) {}
 
     fn communicate(&self, _text: &str) {}
+
+    fn shows_chunks(&self, _origin: &Origin) -> bool {
+        false
+    }
 }

@@ -196,6 +196,11 @@ impl ToolContext {
         self.values.keys().map(String::as_str)
     }
 
+    /// Returns the values with their keys, in the order of the keys.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.values.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
     /// Returns the typed object of this type.
     #[must_use]
     pub fn extension<T: Any + Send + Sync>(&self) -> Option<&T> {

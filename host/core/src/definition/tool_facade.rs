@@ -3,12 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use crate::{Arguments, Tool, ToolContext};
 
 /// A tool that reveals further tools when it is called.
 ///
 /// A call returns a result with [`RevealedTools`]. Through this trait, the agent loop reads the inner tools before a call, and
 /// restores revealed tools without a call.
+#[async_trait]
 pub trait ToolFacade: Send + Sync {
     /// Returns the inner tools that exist before a call, in all categories. The list is empty if each call creates its tools.
     fn fixed_tools(&self) -> &[Arc<dyn Tool>];
@@ -19,8 +22,15 @@ pub trait ToolFacade: Send + Sync {
     }
 
     /// Restores the tools that a call with these arguments revealed, for a conversation that continues in another process.
-    /// Returns `None` if only a call can create these tools.
+    /// Returns `None` if only a call can create these tools, or if they must be fetched.
     fn reopen(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools>;
+
+    /// Makes the tools again that a call with these arguments revealed, for a conversation that continues in another process or
+    /// with another caller. Fetches them if necessary. Returns `None` if only a call can create these tools, or if they cannot
+    /// be fetched. By default, the tools are those of [`reopen`](Self::reopen).
+    async fn make_again(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools> {
+        self.reopen(arguments, context)
+    }
 }
 
 /// The tools that a call of a facade revealed.

@@ -51,9 +51,11 @@ pub trait ToolProvider: Send + Sync {
         None
     }
 
-    /// Returns the number of entities on the path from an initial tool to this entity, including this entity.
-    fn depth(&self) -> u32 {
-        1
+    /// Returns the version of the code that the object belongs to, such as the digest of a plugin. An object of another version
+    /// never shares state with the earlier objects of its type: if a call returns an entity in another version, its tools act on
+    /// the new object, whatever its [`rebinding`](Self::rebinding) is. By default, the text is empty.
+    fn version(&self) -> &str {
+        ""
     }
 }
 

@@ -3,11 +3,13 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, Retrieve, ValidationError, ValidationOptions, Validator};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::checkable_schema::checkable;
 use super::metered_value::{Metered, MeteredValue, ValidationBudget};
-use super::untrusted_schema::excerpt;
+use super::pattern_budget::{SMALL_PATTERN_LIMITS, linear_patterns};
 use crate::limits::{SCHEMA_PATTERN_BYTES_MAX, VALIDATION_STEPS_MAX};
 use crate::{Arguments, Error, ErrorKind, ExceededLimit, Phase, ToolDefinition, ToolError};
 
@@ -16,6 +18,9 @@ const VIOLATION_TEXT_BYTES_MAX: usize = 500;
 
 /// Maximum number of reported violations of one call. Further violations rarely add information.
 const VIOLATIONS_MAX: usize = 3;
+
+/// Maximum number of alternatives of a schema that one reported violation names.
+const ALTERNATIVES_MAX: usize = 8;
 
 /// Maximum memory of the violations that a validator collects, in bytes. The validator may collect all violations, although
 /// only [`VIOLATIONS_MAX`] are reported.
@@ -28,20 +33,12 @@ const VIOLATION_BYTES: u64 = 1 << 10;
 /// may check the element against each value of the schema, but few of these checks read the element.
 const PARTS_PER_STEP: u64 = 32;
 
-/// Limits of the compiled size of a pattern, in bytes. A schema is compiled with the smallest limit that suffices. If none
-/// suffices, an untrusted schema is compiled with [`SCHEMA_PATTERN_BYTES_MAX`], and a trusted schema without a limit. The limit
-/// determines how many steps each KiB of text costs.
-const SMALL_PATTERN_LIMITS: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
-
 /// The compiled size of a pattern, in bytes, with which matching costs one step for each byte of text. The cost is proportional
 /// to the compiled size.
 const PATTERN_BYTES_PER_STEP: u64 = 512;
 
 /// The maximum number of backtracking steps of a pattern that cannot match in linear time.
 const BACKTRACKS_MAX: usize = 100_000;
-
-/// Maximum size of a lazy DFA cache of a pattern, in bytes. Each thread has one cache for forward and one for reverse searches.
-const PATTERN_CACHE_BYTES_MAX: usize = 64 << 10;
 
 /// A compiled input schema that validates arguments.
 ///
@@ -90,21 +87,19 @@ impl InputValidator {
             .map_err(|error| refusal(format!("the input schema is not valid: {error}")))
     }
 
-    /// Compiles an input schema that [`UntrustedSchemas`](crate::UntrustedSchemas) has read.
+    /// Compiles the input schema of a tool of a guest or a server. A part of the schema that cannot be checked accepts all values.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] if the schema is not valid.
+    /// [`ErrorKind::Internal`] if the validator cannot be created.
     pub fn of_untrusted(definition: &ToolDefinition) -> Result<Self, Error> {
-        Self::compile(&definition.input_schema, Trust::Untrusted).map_err(|error| {
-            let message = format!("the input schema is not valid: {}", excerpt(&error.to_string()));
+        let compiled = Self::compile(&checkable(&definition.input_schema), Trust::Untrusted).or_else(|error| {
+            tracing::debug!(tool = %definition.id, %error, "the arguments of a tool are not checked");
+            Self::compile(&json!({"type": "object"}), Trust::Untrusted)
+        });
+        compiled.map_err(|error| {
+            let message = format!("the validator of arguments cannot be created: {error}");
             Error::new(ErrorKind::Internal, Phase::Validate, message)
         })
-    }
-
-    /// Compiles an untrusted schema, and returns an upper limit of the compiled size of all its patterns, in bytes.
-    pub(super) fn total_pattern_bytes(schema: &Value) -> Result<usize, ValidationError<'static>> {
-        let size = Self::compile(schema, Trust::Untrusted)?.size;
-        Ok(size.patterns * size.pattern_bytes)
     }
 
     fn compile(schema: &Value, trust: Trust) -> Result<Self, ValidationError<'static>> {
@@ -234,8 +229,7 @@ fn options(trust: Trust, pattern_bytes_max: Option<usize>) -> ValidationOptions<
             })
         }
         Trust::Untrusted => {
-            let patterns = PatternOptions::regex().dfa_size_limit(PATTERN_CACHE_BYTES_MAX);
-            let patterns = patterns.size_limit(pattern_bytes_max.unwrap_or(SCHEMA_PATTERN_BYTES_MAX));
+            let patterns = linear_patterns(pattern_bytes_max.unwrap_or(SCHEMA_PATTERN_BYTES_MAX));
             options.with_pattern_options(patterns).should_validate_formats(false)
         }
     }
@@ -269,12 +263,31 @@ fn describe(error: &ValidationError<'_>) -> String {
     let mut text = LimitedText(String::new());
     let path = error.instance_path().as_str();
     // Writing fails if the text is cut; the error is ignored.
-    let _: fmt::Result = if path.is_empty() {
-        write!(text, "{error}")
-    } else {
-        write!(text, "{path}: {error}")
-    };
+    let _: fmt::Result = (|| {
+        if !path.is_empty() {
+            write!(text, "{path}: ")?;
+        }
+        match error.kind() {
+            ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+                describe_alternatives(&mut text, context)
+            }
+            _ => write!(text, "{error}"),
+        }
+    })();
     text.0
+}
+
+/// Describes why no alternative of a schema matches: with the first violation of each.
+fn describe_alternatives(text: &mut LimitedText, alternatives: &[Vec<ValidationError<'static>>]) -> fmt::Result {
+    write!(text, "none of the {} alternatives matches", alternatives.len())?;
+    let first_violations = alternatives.iter().enumerate();
+    for (index, violations) in first_violations.take(ALTERNATIVES_MAX) {
+        if let Some(violation) = violations.first() {
+            let separator = if index == 0 { ": " } else { ", or " };
+            write!(text, "{separator}{violation}")?;
+        }
+    }
+    Ok(())
 }
 
 /// A text of at most [`VIOLATION_TEXT_BYTES_MAX`] bytes. Writing fails when the text is full.

@@ -1,9 +1,15 @@
 //! Arguments of a call: parsing, repair and validation.
 
 mod arguments;
+mod checkable_schema;
 mod input_validator;
 mod metered_value;
 mod parameter;
+mod pattern_budget;
+mod schema_dialect;
+mod schema_keywords;
+mod schema_reference;
+mod schema_repair;
 mod unique_items;
 mod untrusted_schema;
 

@@ -103,9 +103,10 @@ limits! {
         /// Maximum size of a schema that a component or an MCP server returns.
         /// Schemas are part of every request to a model.
         SCHEMA_BYTES_MAX: usize = 64 << 10, Bytes;
-        /// Maximum depth of a schema that a component or an MCP server returns, references followed.
-        SCHEMA_DEPTH_MAX: usize = 32, Count;
-        /// Maximum number of JSON values of a schema that a component or an MCP server returns, references followed.
+        /// Maximum depth at which a reference of a schema of a component or an MCP server is followed.
+        /// A deeper reference accepts all values.
+        SCHEMA_DEPTH_MAX: usize = 64, Count;
+        /// Maximum number of JSON values of a schema of a component or an MCP server that are checked, references followed.
         /// If each level of a schema refers to the next level twice, the number doubles with each level.
         SCHEMA_PARTS_MAX: usize = 8_192, Count;
         /// Maximum number of JSON values of all schemas of a component.
@@ -205,6 +206,17 @@ limits! {
         /// In memory, values and names are far larger than their text. A table of ten thousand rows with ten columns fits, if each
         /// row is a list.
         ARGUMENT_PARTS_MAX: usize = 128 << 10, Count;
+        /// Maximum size of a picture that a model sees.
+        /// Every provider accepts pictures of this size. A larger picture does not reach the model.
+        PICTURE_BYTES_MAX: usize = 3 << 20, Bytes;
+        /// Maximum number of pictures of one message.
+        PICTURES_PER_MESSAGE_MAX: usize = 8, Count;
+        /// Maximum number of pictures of a request to a model.
+        /// The model sees the newest ones. Providers accept only small pictures in requests with more.
+        PICTURES_PER_REQUEST_MAX: usize = 20, Count;
+        /// Maximum size of all pictures of a request to a model.
+        /// The model sees the newest ones.
+        REQUEST_PICTURES_BYTES_MAX: usize = 12 << 20, Bytes;
         /// Maximum memory of the arguments of earlier calls that a conversation keeps for its strategies.
         /// Beyond the limit, the oldest arguments are dropped, except those of the last successful call of each tool.
         LOGGED_ARGUMENTS_BYTES_MAX: u64 = 16 << 20, Bytes;
@@ -229,10 +241,6 @@ limits! {
         /// Maximum depth of facades inside facades.
         /// Real catalogues have fewer levels. The limit stops facades that create facades recursively.
         FACADE_DEPTH_MAX: usize = 8, Count;
-        /// Maximum depth of entities that methods of entities return.
-        /// An entity that an initial tool returns has depth 1. A line item of an order of a customer has depth 3. A depth of 8
-        /// almost always means that objects return each other in a cycle.
-        ENTITY_DEPTH_MAX: u32 = 8, Count;
         /// Maximum length of the id of an entity.
         /// The id appears in results and in tool names.
         ENTITY_ID_BYTES_MAX: usize = 256, Bytes;

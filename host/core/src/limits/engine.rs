@@ -29,9 +29,17 @@ pub struct EngineLimits {
     /// The highest depth of nested calls that an operator can set, the outermost call included. Each call holds an instance
     /// with its memory.
     pub nested_depth_max: u32,
-    /// Maximum number of concurrent calls of one plugin; further calls are queued. The default is the number of processors, or 2
-    /// if that number is unknown.
+    /// Maximum number of live calls of one plugin, including calls that wait, for example for an HTTP response. Further calls are
+    /// queued. One caller may have half of them and one conversation a third, so that others find a place.
     pub calls_per_plugin_max: usize,
+    /// Maximum number of guests that compute at the same time. A guest that waits is not counted. Callers and conversations take
+    /// turns. The default is the number of processors, or 2 if that number is unknown.
+    pub computing_calls_max: usize,
+    /// Maximum memory of the linear memories of all instances that calls use, in bytes. One caller may have half of it.
+    pub guest_memory_bytes_max: u64,
+    /// Maximum number of files and connections that the guests of all calls have open, and at most half of the files that the
+    /// process may open. One caller may have half of them. Each instance may have four more.
+    pub guest_files_max: u64,
     /// Maximum number of live session instances of one conversation.
     pub sessions_per_conversation_max: usize,
     /// Maximum number of live session instances of the process; the least recently used is evicted first.
@@ -51,7 +59,10 @@ impl Default for EngineLimits {
             code_bytes_max: 512 << 20,
             call_wall_max: Duration::from_secs(3_600),
             nested_depth_max: 16,
-            calls_per_plugin_max: std::thread::available_parallelism().map_or(2, usize::from),
+            calls_per_plugin_max: 64,
+            computing_calls_max: std::thread::available_parallelism().map_or(2, usize::from),
+            guest_memory_bytes_max: 4 << 30,
+            guest_files_max: 1_024,
             sessions_per_conversation_max: 8,
             sessions_max: 256,
         }

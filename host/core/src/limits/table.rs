@@ -147,15 +147,35 @@ fn engine_limits() -> Vec<Limit> {
         code_bytes_max: "size of the machine code that a compiler process returns for a component", Bytes, Engine;
         sessions_per_conversation_max: "session instances of a conversation", Count, Engine;
         sessions_max: "session instances of the process", Count, Engine;
-    } without calls_per_plugin_max);
-    // The default depends on the machine, so the row does not contain it as a number.
-    limits.push(Limit {
-        name: "calls_per_plugin_max",
+        guest_files_max: "files and connections that guests have open", Count, Engine;
+    } without calls_per_plugin_max, computing_calls_max, guest_memory_bytes_max);
+    let defaults = EngineLimits::default();
+    let row = |name, subject, default, setting| Limit {
+        name,
         group: LimitGroup::Process,
-        subject: "concurrent calls of a plugin",
-        default: Amount::Processors,
-        setting: LimitSetting::Engine,
-    });
+        subject,
+        default,
+        setting: LimitSetting::Named(setting),
+    };
+    limits.push(row(
+        "calls_per_plugin_max",
+        "live calls of a plugin, including those that wait",
+        Amount::Count(defaults.calls_per_plugin_max as u64),
+        "`--calls-per-plugin`, `EngineLimits`",
+    ));
+    // The default depends on the machine, so the row does not contain it as a number.
+    limits.push(row(
+        "computing_calls_max",
+        "guests that compute at the same time",
+        Amount::Processors,
+        "`--computing-calls`, `EngineLimits`",
+    ));
+    limits.push(row(
+        "guest_memory_bytes_max",
+        "memory of the instances of all calls that run",
+        Amount::Bytes(defaults.guest_memory_bytes_max),
+        "`--guest-memory-bytes`, `EngineLimits`",
+    ));
     limits
 }
 

@@ -5,6 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Picture;
+
 /// A message in the history of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -17,6 +19,9 @@ pub struct Message {
     /// Whether the message stays when a summary replaces the older messages of a long history.
     #[serde(default, rename = "pinned", skip_serializing_if = "std::ops::Not::not")]
     pub is_pinned: bool,
+    /// The pictures of a user message or of the result of a call, which follow its text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
 }
 
 /// The role and content of a message.
@@ -92,6 +97,7 @@ impl Message {
             role,
             timestamp_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
             is_pinned: false,
+            pictures: Vec::new(),
         }
     }
 
@@ -126,6 +132,15 @@ impl Message {
     pub fn with_blocks(mut self, new_blocks: Vec<ProviderBlock>) -> Self {
         if let Role::Assistant { blocks, .. } = &mut self.role {
             *blocks = new_blocks;
+        }
+        self
+    }
+
+    /// Sets the pictures of a user message or of the result of a call. A message of another role stays unchanged.
+    #[must_use]
+    pub fn with_pictures(mut self, pictures: Vec<Picture>) -> Self {
+        if matches!(self.role, Role::User { .. } | Role::Tool { .. }) {
+            self.pictures = pictures;
         }
         self
     }
@@ -218,7 +233,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_message_is_unchanged_after_a_json_round_trip(role in role(), timestamp_ms: u64, is_pinned: bool) {
-            let message = Message { role, timestamp_ms, is_pinned };
+            let message = Message { role, timestamp_ms, is_pinned, pictures: Vec::new() };
             let json = serde_json::to_string(&message).unwrap();
             prop_assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message);
         }

@@ -30,13 +30,14 @@ pub(crate) fn id_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Parses any JSON value. Rejects an object with a duplicate key, because `serde_json` would silently keep only the last value.
+/// Parses any JSON value. Skips a byte order mark, with which some editors begin a file. Rejects an object with a duplicate key, because `serde_json` would silently keep only the last value.
 /// Also rejects a text whose [`json_part_count`] exceeds [`ARGUMENT_PARTS_MAX`], because the parsed value would take far more
 /// memory than the text.
 ///
 /// # Errors
 /// A `serde_json` error. The error has a line and a column, unless the text has too many values and names.
 pub fn parse_json(text: &str) -> Result<Value, serde_json::Error> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if json_part_count(text.as_bytes()) > ARGUMENT_PARTS_MAX {
         let message = format!("it has more than {ARGUMENT_PARTS_MAX} values and names");
         return Err(de::Error::custom(message));

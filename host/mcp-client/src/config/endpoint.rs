@@ -24,8 +24,10 @@ pub enum ServerEndpoint {
 pub struct ProcessEndpoint {
     /// Program: a path, or a name that is looked up in the absolute directories of the `PATH` of the child process.
     pub program: String,
-    /// Arguments.
+    /// Arguments. Every user of the machine can read them while the process runs.
     pub arguments: Vec<SettingValue>,
+    /// Whether arguments may contain secrets and values of the context. Otherwise, the server is not started with them.
+    pub has_visible_secrets: bool,
     /// Environment variables. The process has only these variables and the inherited ones.
     pub variables: Vec<(String, SettingValue)>,
     /// Names of environment variables that the process inherits, if the [`ValueSource`](crate::ValueSource) of the host

@@ -41,6 +41,8 @@ use toolwit_core::{Error, ErrorKind, Phase};
 #[derive(Clone, Debug, Default)]
 pub struct McpConfig {
     pub(super) servers: BTreeMap<String, ServerConfig>,
+    /// The servers of a file of another client that cannot be used.
+    pub(super) invalid_servers: BTreeMap<String, Error>,
 }
 
 /// The part of a file that configures servers.
@@ -59,6 +61,8 @@ struct ServerTable {
     args: Vec<SettingValue>,
     #[serde(default)]
     env: BTreeMap<String, SettingValue>,
+    #[serde(default)]
+    visible_secrets: bool,
     inherit: Option<Vec<String>>,
     directory: Option<PathBuf>,
     url: Option<String>,
@@ -119,16 +123,18 @@ impl McpConfig {
         });
         Ok(Self {
             servers: servers.collect::<Result<_, Error>>()?,
+            invalid_servers: BTreeMap::new(),
         })
     }
 
     /// Parses the JSON that other clients use: `{"mcpServers": {"NAME": {"command", "args", "env", "url",
     /// "headers"}}}`. The key can also be `servers`. `${NAME}` and `${NAME:-default}` stand for environment variables in
     /// arguments, in the values of `env` and in headers. Disabled servers are left out. Unknown keys are ignored,
-    /// because each client has its own.
+    /// because each client has its own. A server that cannot be used is one of the
+    /// [`invalid_servers`](Self::invalid_servers), and does not affect the others.
     ///
     /// # Errors
-    /// [`ErrorKind::Configuration`] for text of another form, and for an invalid server.
+    /// [`ErrorKind::Configuration`] for text of another form.
     pub fn parse_json(text: &str) -> Result<Self, Error> {
         client_files::parse(text)
     }
@@ -136,6 +142,7 @@ impl McpConfig {
     /// Adds a server. The server replaces an earlier one with the same name.
     #[must_use]
     pub fn with_server(mut self, server: ServerConfig) -> Self {
+        self.invalid_servers.remove(&server.name);
         self.servers.insert(server.name.clone(), server);
         self
     }
@@ -143,7 +150,11 @@ impl McpConfig {
     /// Adds the servers of another configuration, which replace those with the same names.
     #[must_use]
     pub fn merged_with(mut self, other: Self) -> Self {
+        let is_replaced = |name: &String| other.servers.contains_key(name) || other.invalid_servers.contains_key(name);
+        self.servers.retain(|name, _| !is_replaced(name));
+        self.invalid_servers.retain(|name, _| !is_replaced(name));
         self.servers.extend(other.servers);
+        self.invalid_servers.extend(other.invalid_servers);
         self
     }
 
@@ -157,7 +168,12 @@ impl McpConfig {
         self.servers.values()
     }
 
-    /// Returns whether there are no servers.
+    /// Returns the names of the servers that cannot be used, with the reasons, in alphabetical order.
+    pub fn invalid_servers(&self) -> impl Iterator<Item = (&str, &Error)> {
+        self.invalid_servers.iter().map(|(name, error)| (name.as_str(), error))
+    }
+
+    /// Returns whether there are no servers that can be used.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
@@ -170,8 +186,11 @@ impl ServerTable {
             let message = format!("the MCP server `{name}` cannot be configured: {why}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message)
         };
-        let has_process_keys =
-            !self.args.is_empty() || !self.env.is_empty() || self.inherit.is_some() || self.directory.is_some();
+        let has_process_keys = !self.args.is_empty()
+            || !self.env.is_empty()
+            || self.inherit.is_some()
+            || self.directory.is_some()
+            || self.visible_secrets;
         let mut config = match (&self.command, &self.url) {
             (Some(_), None) if !self.headers.is_empty() || self.bearer.is_some() || self.oauth.is_some() => {
                 return Err(invalid(
@@ -181,7 +200,7 @@ impl ServerTable {
             (Some(program), None) => ServerConfig::process(name, program)?,
             (None, Some(_)) if has_process_keys => {
                 return Err(invalid(
-                    "`args`, `env`, `inherit` and `directory` belong to a server with a `command`",
+                    "`args`, `env`, `inherit`, `directory` and `visible_secrets` belong to a server with a `command`",
                 ));
             }
             (None, Some(_)) if self.bearer.is_some() && self.oauth.is_some() => {
@@ -193,6 +212,7 @@ impl ServerTable {
         match &mut config.endpoint {
             ServerEndpoint::Process(process) => {
                 process.arguments = self.args;
+                process.has_visible_secrets = self.visible_secrets;
                 process.variables = self.env.into_iter().collect();
                 process.directory = self.directory;
                 if let Some(inherited) = self.inherit {
@@ -239,6 +259,7 @@ mod tests {
             "[mcp.a]\ncommand = 'x'\nurl = 'https://h/'\n",
             "[mcp.a]\ncommand = 'x'\nbearer = 'b'\n",
             "[mcp.a]\nurl = 'https://h/'\nargs = ['x']\n",
+            "[mcp.a]\nurl = 'https://h/'\nvisible_secrets = true\n",
             "[mcp.a]\ncommand = 'x'\ncomand = 'y'\n",
             "[mcp.a]\ncommand = 'x'\ntimeout = '0s'\n",
             "[mcp.a]\ncommand = 'x'\ntimeout = 5\n",

@@ -126,6 +126,7 @@ impl ServerConfig {
         let endpoint = ProcessEndpoint {
             program: program.to_owned(),
             arguments: Vec::new(),
+            has_visible_secrets: false,
             variables: Vec::new(),
             inherited: INHERITED_VARIABLES.iter().map(ToString::to_string).collect(),
             directory: None,
@@ -203,6 +204,16 @@ impl ServerConfig {
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<SettingValue>) -> Self {
         if let ServerEndpoint::Http(http) = &mut self.endpoint {
             http.headers.push((name.into(), value.into()));
+        }
+        self
+    }
+
+    /// Allows secrets and values of the context in the arguments, which every user of the machine can read while the process runs.
+    /// Ignored for a server over HTTP.
+    #[must_use]
+    pub fn with_visible_secrets(mut self) -> Self {
+        if let ServerEndpoint::Process(process) = &mut self.endpoint {
+            process.has_visible_secrets = true;
         }
         self
     }
@@ -350,43 +361,11 @@ fn check_name(name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn configuration_error(name: &str, why: &str) -> Error {
+/// Returns the error of a server with an invalid configuration.
+pub(super) fn configuration_error(name: &str, why: &str) -> Error {
     let message = format!("the MCP server `{name}` cannot be configured: {why}");
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_with_plain_http_to_other_machines_or_with_a_password_are_refused() {
-        for url in [
-            "https://example.com/mcp",
-            "http://127.0.0.1:8080",
-            "http://localhost/mcp",
-            "http://[::1]:1/",
-        ] {
-            assert!(ServerConfig::http("a", url).is_ok(), "{url}");
-        }
-        for url in [
-            "http://example.com/mcp",
-            "http://169.254.169.254/",
-            "http://127.0.0.1.example.com/",
-            "ftp://127.0.0.1/",
-            "file:///etc/passwd",
-            "https://user:password@example.com/",
-            "",
-        ] {
-            assert!(ServerConfig::http("a", url).is_err(), "{url}");
-        }
-    }
-
-    #[test]
-    fn names_that_are_empty_too_long_or_have_separators_are_refused() {
-        assert!(ServerConfig::process("git-hub_1.0", "npx").is_ok());
-        for name in ["", "a/b", "a#b", "a b", "a\u{1b}", &"x".repeat(65)] {
-            assert!(ServerConfig::process(name, "npx").is_err(), "{name:?}");
-        }
-    }
-}
+mod tests;

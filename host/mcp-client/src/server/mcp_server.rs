@@ -10,7 +10,7 @@ use crate::config::ServerConfig;
 use crate::session::{ClientOptions, Listing, ServerSession, SessionPool};
 use crate::tool::{McpTool, prompt_tools, resource_tools};
 use toolwit_agent::ToolSource;
-use toolwit_core::{Error, Tool, ToolContext};
+use toolwit_core::{Error, Tool, ToolContext, ToolId};
 
 /// The reason why a tool is withheld if its definition differs from the pinned definition.
 const CHANGED_REASON: &str = "its definition has changed since it was first listed";
@@ -194,6 +194,10 @@ impl McpServer {
 impl ToolSource for McpServer {
     fn name(&self) -> &str {
         &self.config().name
+    }
+
+    fn may_have(&self, tool: &ToolId) -> bool {
+        tool.owner().strip_prefix("mcp:") == Some(self.name())
     }
 
     fn cached_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {

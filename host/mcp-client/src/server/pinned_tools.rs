@@ -113,7 +113,11 @@ mod tests {
         let tools = tools.into_iter().map(|(name, description)| {
             let id = ToolId::from_text(&format!("mcp:shop#{name}"));
             let definition = ToolDefinition::new(id, name.as_str(), description, json!({"type": "object"}));
-            ListedTool { name, definition }
+            ListedTool {
+                name,
+                definition,
+                requires_task: false,
+            }
         });
         Listing::from_tools(tools.collect())
     }

@@ -15,8 +15,10 @@ use zeroize::Zeroizing;
 use super::client_options::ClientOptions;
 use super::connection::Connection;
 use super::handler::Handler;
+use super::handshake_failure::describe;
 use super::input::InputProvider;
 use super::notifications::Notifications;
+use super::probe;
 use crate::config::{HttpEndpoint, OauthClient, ProcessEndpoint, RevisionChoice, ServerConfig, ServerEndpoint};
 use crate::failure::{LoginRequired, login_required, quoted, too_slow, unauthorized, unavailable};
 use crate::login::LoginSlot;
@@ -24,16 +26,12 @@ use crate::transport::{
     ChildTransport, ClientIdentity, ClientTokens, Diagnostics, HttpSender, LoginSettings, LoginTokens,
     OauthCredentials, ProcessCommand, TokenFailure, TokenSource,
 };
-use crate::value::{Redaction, SettingValue};
+use crate::value::{PartOrigin, Redaction, SettingValue, names_a_secret};
 use toolwit_core::limits::{MCP_PROGRESS_WALL_MAX, Span};
-use toolwit_core::{Error, ToolContext};
+use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
 
 /// The time by which the limit of an HTTP response exceeds the limit of its call, so that the call ends first.
 const RESPONSE_GRACE: Duration = Duration::from_secs(5);
-
-/// The value of a variable or header whose name contains one of these words is a secret, even if it is literal text of
-/// the configuration.
-const SECRET_WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "credential"];
 
 type Service = RunningService<RoleClient, Handler>;
 
@@ -65,6 +63,10 @@ pub(super) async fn connect(
     match service {
         Ok(service) => Ok(Connection::new(config.name.clone(), service, diagnostics, redaction)),
         Err(error) => {
+            let error = match diagnostics.last_words(&redaction).await {
+                Some(last_words) => error.with_note(&last_words),
+                None => error,
+            };
             let log = diagnostics.stderr(&redaction);
             let login_required = error
                 .source()
@@ -112,9 +114,11 @@ impl Connector<'_> {
             Ok(service) => return self.check_revision(service),
             Err(error) => error,
         };
+        let is_process = matches!(self.config.endpoint, ServerEndpoint::Process(_));
         let can_retry = self.config.revision == RevisionChoice::Newest
             && !first_error.is_authorization_required()
-            && !self.has_token_failure();
+            && !self.has_token_failure()
+            && (!is_process || matches!(first_error, ClientInitializeError::ConnectionClosed(_)));
         if can_retry {
             // A server that supports only the handshake may end the connection when it receives `server/discover`.
             self.diagnostics = Diagnostics::default();
@@ -139,8 +143,20 @@ impl Connector<'_> {
         match &self.config.endpoint {
             ServerEndpoint::Process(process) => {
                 let command = self.process_command(process)?;
-                let transport = ChildTransport::start(&command, self.diagnostics.clone())
+                let mut transport = ChildTransport::start(&command, self.diagnostics.clone())
                     .map_err(|why| unavailable(&self.config.name, &why))?;
+                let lifecycle = match lifecycle {
+                    ClientLifecycleMode::Auto { preferred_versions, .. } => {
+                        let client = handler.input.client_info();
+                        let patience = probe::DISCOVER_WALL_MAX;
+                        probe::lifecycle_of(&mut transport, &client, preferred_versions, patience).await
+                    }
+                    lifecycle => Some(lifecycle),
+                };
+                let Some(lifecycle) = lifecycle else {
+                    let why = "the server closed it during the probe".to_owned();
+                    return Ok(Err(ClientInitializeError::ConnectionClosed(why)));
+                };
                 Ok(handler.serve_with_lifecycle(transport, lifecycle).await)
             }
             ServerEndpoint::Http(http) => {
@@ -168,6 +184,17 @@ impl Connector<'_> {
             let value = self.resolve(name, setting)?;
             variables.retain(|(inherited, _)| inherited != name);
             variables.push((name.clone(), value));
+        }
+        if !process.has_visible_secrets
+            && let Some(argument) = process.arguments.iter().find(|argument| argument.has_secret())
+        {
+            let message = format!(
+                "the MCP server `{}` cannot be used: its argument `{argument}` would be visible to every user of the machine",
+                self.config.name
+            );
+            let error = Error::new(ErrorKind::Configuration, Phase::Load, message);
+            return Err(error
+                .with_suggestion("set it in `env`; or set `visible_secrets = true` if nobody else uses the machine"));
         }
         let arguments = process.arguments.iter().map(|setting| self.resolve("", setting));
         Ok(ProcessCommand {
@@ -267,25 +294,46 @@ impl Connector<'_> {
         ))
     }
 
-    /// Returns the value of a setting, and adds it to the redaction if it is secret. `name` is the name of the
-    /// variable, header or setting; it is empty for an argument.
+    /// Returns the value of a setting, and adds its secrets to the redaction. `name` is the name of the variable, header or
+    /// setting; it is empty for an argument.
+    ///
+    /// Secrets are the values of secrets and of the context, and everything in a setting or a variable whose name says so.
+    /// Other variables of the environment, such as `HOME`, are secrets only in a header or a token: a process gets paths
+    /// and options from them, which its results must be able to contain.
     fn resolve(&mut self, name: &str, setting: &SettingValue) -> Result<Zeroizing<String>, Error> {
-        let value = setting.resolve(&*self.options.values, self.context).map_err(|error| {
-            let why = if name.is_empty() {
-                error.message.clone()
-            } else {
-                format!("{} for `{name}`", error.message)
-            };
-            let message = format!("the MCP server `{}` cannot be used: {why}", self.config.name);
-            Error::new(error.kind, error.phase, message)
-        })?;
-        let name = name.to_lowercase();
-        if setting.is_sensitive() || SECRET_WORDS.iter().any(|word| name.contains(word)) {
+        let parts = setting
+            .resolved_parts(&*self.options.values, self.context)
+            .map_err(|error| {
+                let why = if name.is_empty() {
+                    error.message.clone()
+                } else {
+                    format!("{} for `{name}`", error.message)
+                };
+                let message = format!("the MCP server `{}` cannot be used: {why}", self.config.name);
+                Error::new(error.kind, error.phase, message)
+            })?;
+        let is_process = matches!(self.config.endpoint, ServerEndpoint::Process(_));
+        let is_secret = |origin: PartOrigin<'_>| match origin {
+            PartOrigin::Text => false,
+            PartOrigin::Secret => true,
+            PartOrigin::Variable(variable) => !is_process || names_a_secret(variable),
+        };
+        let value = Zeroizing::new(parts.iter().map(|part| part.text.as_str()).collect::<String>());
+        for part in parts.iter().filter(|part| is_secret(part.origin)) {
+            self.redaction.add(&part.text);
+        }
+        if names_a_secret(name) {
             self.redaction.add(&value);
             // A value such as `Bearer TOKEN` consists of a scheme and a token. The server can return the token alone.
             if let Some((_, token)) = value.split_once(' ') {
                 self.redaction.add(token);
             }
+        }
+        let password = Url::parse(&value)
+            .ok()
+            .and_then(|url| url.password().map(str::to_owned));
+        if let Some(password) = password {
+            self.redaction.add(&password);
         }
         Ok(value)
     }
@@ -325,24 +373,7 @@ impl Connector<'_> {
             return unauthorized(name, "it refuses the configured credentials")
                 .with_suggestion("check `bearer`, or the header `authorization`, of the server");
         }
-        let why = match (error, self.diagnostics.end_reason().await) {
-            (ClientInitializeError::ConnectionClosed(_), Some(end_reason)) => end_reason,
-            (ClientInitializeError::ConnectionClosed(_), None) => "it closed the connection".to_owned(),
-            (ClientInitializeError::JsonRpcError(error), _) => {
-                format!("it refused: {}", self.redaction.quoted(&error.message))
-            }
-            (ClientInitializeError::TransportError { error, .. }, _) => self.redaction.quoted(&error.error.to_string()),
-            (ClientInitializeError::NoCompatibleProtocolVersion { .. }, _) => {
-                "it has no revision of the protocol that is supported".to_owned()
-            }
-            (ClientInitializeError::LegacyFallbackFailed { fallback, .. }, end_reason) => match &**fallback {
-                ClientInitializeError::JsonRpcError(error) => {
-                    format!("it refused: {}", self.redaction.quoted(&error.message))
-                }
-                _ => end_reason.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
-            },
-            (_, end_reason) => end_reason.unwrap_or_else(|| "it did not answer as the protocol requires".to_owned()),
-        };
+        let why = describe(error, &self.diagnostics, &self.redaction).await;
         unavailable(name, &why)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult, Tool};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -13,6 +13,7 @@ use super::handle_schema::{returns_handle, takes_handle};
 use super::request::{RequestError, RequestOptions};
 use crate::config::ServerConfig;
 use crate::failure::quoted;
+use crate::transport::REQUIRES_TASK;
 use crate::value::Redaction;
 use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, DYNAMIC_TOOLS_MAX, MCP_LIST_WALL_MAX, MCP_PAGES_MAX, MCP_TOOLS_MAX};
 use toolwit_core::{ToolContext, ToolDefinition, ToolId, UntrustedSchemas};
@@ -32,18 +33,6 @@ const TTL_MIN: Duration = Duration::from_secs(1);
 /// The longest time to live of a list. A longer declared time is lowered to this time.
 const TTL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Keywords that are removed from schemas, because they do not restrict arguments or are too expensive to check. The
-/// client does not need them: the server checks the arguments, too.
-const REMOVED_KEYWORDS: [&str; 7] = [
-    "$id",
-    "id",
-    "$anchor",
-    "$comment",
-    "$vocabulary",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-];
-
 /// The tools of a server, from one reading of its list.
 pub(crate) struct Listing {
     pub(crate) tools: Vec<ListedTool>,
@@ -59,6 +48,8 @@ pub(crate) struct ListedTool {
     /// The name at the server.
     pub(crate) name: String,
     pub(crate) definition: ToolDefinition,
+    /// Whether the tool can be called only as a task.
+    pub(crate) requires_task: bool,
 }
 
 /// An invalid tool, all tools that were not read because of a limit, or a configured handle without entities.
@@ -175,7 +166,9 @@ async fn read_pages(connection: &Connection, context: &ToolContext) -> Result<Pa
             pages.add_omission(format!("the server lists more than {MCP_TOOLS_MAX} tools"));
             return Ok(pages);
         }
-        match page.next_cursor.filter(|next| !next.is_empty()) {
+        // Since revision 2026-07-28, an empty text is a cursor. Servers of earlier revisions end their lists with it.
+        let is_end = |next: &String| next.is_empty() && connection.revision() < ProtocolVersion::V_2026_07_28.as_str();
+        match page.next_cursor.filter(|next| !is_end(next)) {
             None => return Ok(pages),
             Some(next) if earlier_cursors.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
@@ -256,16 +249,19 @@ fn validate_tool(
 ) -> Result<ListedTool, String> {
     let mut read_schema = |schema: &Map<String, Value>| {
         let mut schema = Value::Object(schema.clone());
-        remove_keywords(&mut schema);
         redaction.redact_value(&mut schema);
         schemas.read(&schema.to_string())
     };
     let mut input = read_schema(&tool.input_schema).map_err(|why| format!("its input schema {why}"))?;
-    match input.get("type").and_then(Value::as_str) {
-        Some("object") => {}
-        None if input.get("type").is_none() => input["type"] = json!("object"),
-        _ => return Err("its input schema must have `\"type\": \"object\"`".to_owned()),
+    let accepts_objects = match input.get("type") {
+        None => true,
+        Some(Value::Array(types)) => types.iter().any(|name| name == "object"),
+        Some(name) => name == "object",
+    };
+    if !accepts_objects || !input.is_object() {
+        return Err("its input schema must have `\"type\": \"object\"`".to_owned());
     }
+    input["type"] = json!("object");
     // Results are not checked against the output schema, so an invalid output schema is left out.
     let output = tool
         .output_schema
@@ -286,38 +282,11 @@ fn validate_tool(
     Ok(ListedTool {
         name: tool.name.to_string(),
         definition,
+        requires_task: tool
+            .meta
+            .as_ref()
+            .is_some_and(|meta| meta.0.contains_key(REQUIRES_TASK)),
     })
-}
-
-/// Removes the [`REMOVED_KEYWORDS`] from a schema and its subschemas.
-fn remove_keywords(schema: &mut Value) {
-    match schema {
-        Value::Array(items) => items.iter_mut().for_each(remove_keywords),
-        Value::Object(fields) => {
-            // In a map of schemas, such as `dependentSchemas`, `id` can be the name of a property. The value of `id` is
-            // then a schema, not a string.
-            fields.retain(|name, field| {
-                !REMOVED_KEYWORDS.contains(&name.as_str()) || (name == "id" && !field.is_string())
-            });
-            for (name, field) in fields.iter_mut() {
-                match field {
-                    Value::Object(members)
-                        if matches!(
-                            name.as_str(),
-                            "properties" | "$defs" | "definitions" | "patternProperties"
-                        ) =>
-                    {
-                        members.values_mut().for_each(remove_keywords);
-                    }
-                    field if !matches!(name.as_str(), "default" | "const" | "enum" | "examples") => {
-                        remove_keywords(field);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 #[cfg(test)]

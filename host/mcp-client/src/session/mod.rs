@@ -6,13 +6,16 @@ mod connection;
 mod handle_schema;
 mod handler;
 mod handshake;
+mod handshake_failure;
 mod input;
 mod listing;
 mod notifications;
+mod probe;
 mod request;
 mod server_session;
 mod session_pool;
 mod single_flight;
+mod task_call;
 
 pub use client_options::ClientOptions;
 pub(crate) use connection::Connection;

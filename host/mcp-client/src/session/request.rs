@@ -39,12 +39,12 @@ pub(crate) struct RequestOptions<'a> {
 
 impl RequestOptions<'_> {
     /// Returns the maximum time in total: `wall_max`, or `idle_max` if that is longer.
-    fn total_max(&self) -> Duration {
+    pub(super) fn total_max(&self) -> Duration {
         self.wall_max.max(self.idle_max)
     }
 
     /// Returns the deadline of a request that begins now.
-    fn deadline(&self) -> Instant {
+    pub(super) fn deadline(&self) -> Instant {
         Instant::now() + self.total_max()
     }
 }
@@ -129,7 +129,7 @@ impl Connection {
         self.request_until(options.deadline(), request, options).await
     }
 
-    async fn request_until(
+    pub(super) async fn request_until(
         &self,
         deadline: Instant,
         request: ClientRequest,
@@ -281,7 +281,11 @@ impl Connection {
             ServiceError::UnexpectedResponse => RequestError::Unexpected,
             _ => {
                 let reason = self.diagnostics.end_reason().await;
-                RequestError::Closed(reason.unwrap_or_else(|| "the server closed it".to_owned()))
+                let reason = reason.unwrap_or_else(|| "the server closed it".to_owned());
+                RequestError::Closed(match self.diagnostics.last_words(self.redaction()).await {
+                    Some(last_words) => format!("{reason}; {last_words}"),
+                    None => reason,
+                })
             }
         }
     }

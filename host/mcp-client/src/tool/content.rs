@@ -116,13 +116,14 @@ impl<'r> ResultContent<'r> {
             })
             .collect();
         check_size(&text, structured_content.as_ref(), &artifacts)?;
+        // `null` says nothing that a text does not say.
+        let structured_content = structured_content.filter(|value| !value.is_null() || text.trim().is_empty());
         let mut result = match (is_error, structured_content) {
-            (true, _) => ToolResult::error(text),
+            (true, value) => ToolResult::error(text_with_data(text, value.as_ref())),
             (false, Some(value)) => {
+                let text = text_with_data(text, Some(&value));
                 let mut result = ToolResult::value(value);
-                if !text.trim().is_empty() {
-                    result.for_llm = text;
-                }
+                result.for_llm = text;
                 result
             }
             (false, None) => ToolResult::text(text),
@@ -130,6 +131,47 @@ impl<'r> ResultContent<'r> {
         result.artifacts = artifacts;
         Ok(result)
     }
+}
+
+/// Returns the text for the model: the text of the server and its structured content, unless the text already has it.
+fn text_with_data(text: String, value: Option<&Value>) -> String {
+    let Some(value) = value.filter(|value| !has_data(&text, value)) else {
+        return text;
+    };
+    let data = value.to_string();
+    let bytes_max = CallLimits::default().result_bytes_max;
+    if text.trim().is_empty() {
+        data
+    } else if (text.len() + data.len()) as u64 >= bytes_max {
+        format!(
+            "{text}\n\n[structured content of {} bytes, which is too large beside the text]",
+            data.len()
+        )
+    } else {
+        format!("{text}\n\n{data}")
+    }
+}
+
+/// Returns whether a text is the JSON form of a value. Some server libraries put a value that is not an object into the field
+/// `result` of an object, and a list into one block of text for each item.
+fn has_data(text: &str, value: &Value) -> bool {
+    let is_form_of = |value: &Value| match value {
+        Value::String(value) => value == text,
+        value => serde_json::from_str::<Value>(text).is_ok_and(|parsed| parsed == *value),
+    };
+    let has_items = |value: &Value| {
+        let items = value.as_array().filter(|items| !items.is_empty());
+        items.is_some_and(|items| {
+            let parsed = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+            parsed.map(Result::ok).eq(items.iter().cloned().map(Some))
+        })
+    };
+    let wrapped = value
+        .get("result")
+        .filter(|_| value.as_object().is_some_and(|fields| fields.len() == 1));
+    std::iter::once(value)
+        .chain(wrapped)
+        .any(|value| is_form_of(value) || has_items(value))
 }
 
 /// Joins texts with line breaks. A single text, which may be large, is not copied.
@@ -247,6 +289,39 @@ mod tests {
         );
         let failed = result(json!({"content": [{"type": "text", "text": "no"}], "isError": true})).unwrap();
         assert!(failed.is_error() && failed.for_llm == "no");
+    }
+
+    #[test]
+    fn the_model_receives_the_structured_content_beside_the_text() {
+        let for_llm = |text: &str, structured: Value| {
+            let content = json!({"content": [{"type": "text", "text": text}], "structuredContent": structured});
+            let result = result(content).unwrap();
+            (result.for_llm, result.value)
+        };
+        let (text, value) = for_llm("Scraped 1 URL.", json!({"price": 42}));
+        assert_eq!(text, "Scraped 1 URL.\n\n{\"price\":42}");
+        assert_eq!(value, Some(json!({"price": 42})));
+        for (text, structured) in [
+            ("{\"price\": 42}", json!({"price": 42})),
+            ("7", json!(7)),
+            ("7", json!({"result": 7})),
+            ("word", json!("word")),
+            ("word", json!({"result": "word"})),
+            ("1\n{\"a\": 2}", json!({"result": [1, {"a": 2}]})),
+        ] {
+            assert_eq!(
+                for_llm(text, structured.clone()),
+                (text.to_owned(), Some(structured)),
+                "the text has the data"
+            );
+        }
+        assert_eq!(for_llm("text", json!(null)), ("text".to_owned(), None));
+        let failed =
+            json!({"content": [{"type": "text", "text": "no"}], "structuredContent": {"code": 3}, "isError": true});
+        assert_eq!(result(failed).unwrap().for_llm, "no\n\n{\"code\":3}");
+        let large = json!({"rows": "x".repeat(800_000)});
+        let (text, _) = for_llm(&"y".repeat(800_000), large);
+        assert!(text.ends_with("which is too large beside the text]"));
     }
 
     // attack: G9

@@ -27,6 +27,8 @@ pub(crate) struct McpTool {
     /// The name of the tool at the server.
     name: String,
     definition: ToolDefinition,
+    /// Whether the tool can be called only as a task.
+    requires_task: bool,
     /// Created at the first call, because it compiles schemas, and most tools of a server are never called.
     argument_validator: OnceLock<Result<InputValidator, Error>>,
     returned_handles: Vec<ReturnedHandle>,
@@ -41,6 +43,7 @@ impl McpTool {
             pool,
             name: listed.name.clone(),
             definition: listed.definition.clone(),
+            requires_task: listed.requires_task,
             argument_validator: OnceLock::new(),
         }
     }
@@ -65,10 +68,17 @@ impl Tool for McpTool {
     async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
         let arguments = self.check_arguments(arguments)?;
         let tool = self.definition.name();
-        let name = self.name.clone();
+        let (name, requires_task) = (self.name.clone(), self.requires_task);
         let pending_answer = with_connection(&self.pool, tool, context, move |connection, options| {
             let (name, arguments) = (name.clone(), arguments.clone());
-            async move { connection.call_tool(&name, arguments, options).await }.boxed()
+            async move {
+                if requires_task {
+                    connection.call_tool_as_task(&name, arguments, options).await
+                } else {
+                    connection.call_tool(&name, arguments, options).await
+                }
+            }
+            .boxed()
         });
         let (answer, connection, session) = pending_answer.await?;
         let mut result = match answer {

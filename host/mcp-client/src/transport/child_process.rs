@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::JsonRpcMessage;
+use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,9 +17,11 @@ use zeroize::Zeroizing;
 
 use super::diagnostics::Diagnostics;
 use super::line_reader::LineReader;
-use super::message::{self, MessageError};
+use super::message::MessageError;
 use super::program;
+use super::rehearsed_answer::RehearsedAnswer;
 use super::request_limit::RequestLimit;
+use super::unusable_answer::{UnansweredRequests, parse_line};
 use toolwit_core::limits::{ByteCount, MCP_MESSAGE_BYTES_MAX};
 
 /// The maximum number of messages in the queue for a server that does not read its input.
@@ -51,6 +53,13 @@ pub(crate) struct ChildTransport {
     /// The number of lines that were not messages.
     stray_lines: usize,
     request_limit: RequestLimit,
+    unanswered: UnansweredRequests,
+    /// An answer that the server has given before its request.
+    rehearsed: Option<RehearsedAnswer>,
+    /// The answer that [`Transport::receive`] returns next.
+    next_answer: Option<ServerJsonRpcMessage>,
+    /// A request whose answer is not returned.
+    ignored_request: Option<RequestId>,
     /// Whether an answer was dropped because the server does not read its input.
     has_dropped_answer: bool,
     /// Ends the tasks of the connection when the transport is dropped.
@@ -90,6 +99,9 @@ impl ChildTransport {
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         if let Some(directory) = &process.directory {
+            if !directory.is_dir() {
+                return Err(format!("its directory `{}` does not exist", directory.display()));
+            }
             command.current_dir(directory);
         }
         // The process leads a new process group, so that the children of a runner such as `npx` end with the runner.
@@ -113,9 +125,34 @@ impl ChildTransport {
             diagnostics,
             stray_lines: 0,
             request_limit: RequestLimit::default(),
+            unanswered: UnansweredRequests::default(),
+            rehearsed: None,
+            next_answer: None,
+            ignored_request: None,
             has_dropped_answer: false,
             _end_on_drop: connection_end.drop_guard(),
         })
+    }
+}
+
+impl ChildTransport {
+    /// Keeps an answer of the server for the next request that it answers.
+    pub(crate) fn rehearse(&mut self, answer: RehearsedAnswer) {
+        self.rehearsed = Some(answer);
+    }
+
+    /// Does not return the answer to a request, should it still come.
+    pub(crate) fn ignore_answer(&mut self, id: RequestId) {
+        self.ignored_request = Some(id);
+    }
+
+    fn is_ignored(&self, message: &ServerJsonRpcMessage) -> bool {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        id.is_some() && id == self.ignored_request.as_ref()
     }
 }
 
@@ -130,8 +167,15 @@ impl Transport<RoleClient> for ChildTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let JsonRpcMessage::Request(request) = &item
+            && let Some(answer) = self.rehearsed.take_if(|answer| answer.answers(&item))
+        {
+            self.next_answer = Some(answer.with_id(request.id.clone()));
+            return std::future::ready(Ok(()));
+        }
         let line = serde_json::to_vec(&item).map_err(|_| SendError::NotJson);
         let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        self.unanswered.record_sent(&item);
         let queued = line.and_then(|mut line| {
             line.push(b'\n');
             self.input.try_send(line).map_err(|error| match error {
@@ -153,6 +197,9 @@ impl Transport<RoleClient> for ChildTransport {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        if let Some(answer) = self.next_answer.take() {
+            return Some(answer);
+        }
         loop {
             let line = match self.output.next().await {
                 Ok(Some(line)) => line,
@@ -172,16 +219,28 @@ impl Transport<RoleClient> for ChildTransport {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            match message::parse(line) {
+            let unusable = match parse_line(line) {
                 // A request beyond the limit is ignored.
-                Ok(JsonRpcMessage::Request(_)) if !self.request_limit.admit() => {}
-                Ok(message) => return Some(message),
-                Err(error @ MessageError::TooManyParts) => {
+                Ok(JsonRpcMessage::Request(_)) if !self.request_limit.admit() => continue,
+                Ok(mut message) => {
+                    self.unanswered.record_received(&mut message);
+                    if self.is_ignored(&message) {
+                        continue;
+                    }
+                    return Some(message);
+                }
+                Err(unusable) => unusable,
+            };
+            if let Some(answer) = self.unanswered.answer_to(&unusable) {
+                return Some(answer);
+            }
+            match unusable.error {
+                error @ MessageError::TooManyParts => {
                     self.diagnostics
                         .record_end_reason(format!("a message cannot be used: {error}"));
                     return None;
                 }
-                Err(MessageError::NotJson | MessageError::NotAMessage | MessageError::TooManyRequests) => {
+                _ => {
                     self.stray_lines += 1;
                     if self.stray_lines > STRAY_LINES_MAX {
                         let why = format!("it wrote more than {STRAY_LINES_MAX} lines that are not messages");
@@ -234,10 +293,11 @@ async fn read_stderr(mut stderr: ChildStderr, diagnostics: Diagnostics) {
     let mut buffer = vec![0; 4 << 10];
     while let Ok(byte_count) = stderr.read(&mut buffer).await {
         if byte_count == 0 {
-            return;
+            break;
         }
         diagnostics.add_stderr(&buffer[..byte_count]);
     }
+    diagnostics.record_stderr_end();
 }
 
 /// A process and, on Unix, the process group that it leads. Dropping this value kills all processes that still run.

@@ -12,6 +12,12 @@ use toolwit_core::text::printable;
 /// The maximum number of bytes of the end of standard error that are kept.
 const STDERR_BYTES_MAX: usize = 8 << 10;
 
+/// The maximum number of the last lines of standard error that an error quotes.
+const LAST_LINES_MAX: usize = 3;
+
+/// The maximum length of the last lines of standard error in an error, in characters.
+const LAST_CHARS_MAX: usize = 500;
+
 /// The maximum time to wait for the reason why a connection has ended.
 const END_REASON_WALL_MAX: Duration = Duration::from_millis(300);
 
@@ -24,6 +30,8 @@ struct SharedDiagnostics {
     record: Mutex<DiagnosticsRecord>,
     /// Notifies the waiting calls of [`Diagnostics::end_reason`] when a reason is recorded.
     end_reason_recorded: Notify,
+    /// Notifies the waiting calls of [`Diagnostics::last_words`] when standard error has ended.
+    stderr_ended: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -32,6 +40,8 @@ struct DiagnosticsRecord {
     stderr: VecDeque<u8>,
     /// Whether `stderr` lacks the beginning of standard error.
     is_stderr_cut: bool,
+    /// Whether standard error has ended.
+    has_stderr_ended: bool,
     /// The first recorded reason why the connection ended.
     end_reason: Option<String>,
 }
@@ -61,6 +71,31 @@ impl Diagnostics {
             drop(tokio::time::timeout(END_REASON_WALL_MAX, notification).await);
         }
         self.lock().end_reason.clone()
+    }
+
+    /// Records that standard error has ended.
+    pub(super) fn record_stderr_end(&self) {
+        self.lock().has_stderr_ended = true;
+        self.0.stderr_ended.notify_waiters();
+    }
+
+    /// Returns a note with the last lines of standard error, without control characters and secrets. `None` if the server wrote
+    /// nothing. If the process has ended, waits for a short time until its output was read.
+    pub(crate) async fn last_words(&self, redaction: &Redaction) -> Option<String> {
+        let notification = self.0.stderr_ended.notified();
+        let is_incomplete = {
+            let record = self.lock();
+            record.end_reason.is_some() && !record.has_stderr_ended
+        };
+        if is_incomplete {
+            drop(tokio::time::timeout(END_REASON_WALL_MAX, notification).await);
+        }
+        let stderr = self.stderr(redaction)?;
+        let lines: Vec<_> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last_lines = lines[lines.len().saturating_sub(LAST_LINES_MAX)..].join("; ");
+        let excess = last_lines.chars().count().saturating_sub(LAST_CHARS_MAX);
+        let end: String = last_lines.chars().skip(excess).collect();
+        Some(format!("its standard error ends with `{end}`"))
     }
 
     /// Returns the end of standard error, without control characters and secrets. `None` if it has no visible text.

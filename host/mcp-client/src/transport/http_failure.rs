@@ -26,8 +26,13 @@ pub(crate) enum HttpFailure {
     /// The server responded with an error status. `body_start` is the beginning of the body, without secrets.
     #[error("the server responded with status {status}{}{body_start}", if body_start.is_empty() { "" } else { ": " })]
     Status { status: StatusCode, body_start: String },
-    #[error("the server redirects to another address, and redirects are not followed")]
-    Redirect,
+    /// The server redirects to another origin, or too often. `location` is its address, without secrets.
+    #[error(
+        "the server redirects to `{location}`, which is not followed; if you trust this address, configure it as the `url`"
+    )]
+    Redirect { location: String },
+    #[error("the server sent a compressed body, although none was accepted")]
+    Compressed,
     #[error("the response is larger than {}", ByteCount(MCP_MESSAGE_BYTES_MAX as u64))]
     TooLarge,
     #[error("the response cannot be used: {0}")]

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt, stream};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    WWW_AUTHENTICATE,
+};
 use http::{Method, StatusCode};
 use reqwest::{Client, RequestBuilder, Response};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
@@ -15,31 +18,21 @@ use rmcp::transport::streamable_http_client::{
 };
 use serde_json::{Value, json};
 
+use super::failure_code::{AUTHORIZATION_REQUIRED, NOT_PROCESSED, SESSION_LOST, TRANSPORT_FAILED};
 use super::http_client;
 use super::http_failure::{HttpFailure, may_have_been_processed, request_failed};
+use super::http_response::{answer_to, has_media_type, header, read_body};
 use super::message;
 use super::oauth::{Challenge, TokenFailure, TokenSource};
+use super::redirect::same_origin_target;
 use super::request_limit::RequestLimit;
 use super::sse::{self, Events};
 use crate::value::Redaction;
 use toolwit_core::limits::MCP_MESSAGE_BYTES_MAX;
 use toolwit_core::text::printable;
 
-// A failed HTTP request is answered with a JSON-RPC error that has one of these codes. The module `session::request`
-// converts it to a `RequestError`.
-
-/// The code of the JSON-RPC error for a lost session. The server did not process the request.
-pub(crate) const SESSION_LOST: i32 = -32_090;
-
-/// The code of the JSON-RPC error for a failed HTTP request that the server may have processed.
-pub(crate) const TRANSPORT_FAILED: i32 = -32_091;
-
-/// The code of the JSON-RPC error for a server that requires a login. The data of the error is the list of the scopes
-/// that the login needs in addition to those that it requests by default.
-pub(crate) const AUTHORIZATION_REQUIRED: i32 = -32_092;
-
-/// The code of the JSON-RPC error for a failed HTTP request that the server did not process.
-pub(crate) const NOT_PROCESSED: i32 = -32_093;
+/// The maximum number of redirects that a request follows.
+const REDIRECTS_MAX: usize = 3;
 
 /// The maximum number of bytes that are read from the body of an error response.
 const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -57,7 +50,8 @@ const EVENT_STREAM: &str = "text/event-stream";
 
 type Failure = StreamableHttpError<HttpFailure>;
 
-/// Sends requests to a server. Follows no redirects, uses no proxy, and reads only responses of limited size.
+/// Sends requests to a server. Follows redirects within the origin of the server only, uses no proxy, and reads only responses of
+/// limited size.
 #[derive(Clone)]
 pub(crate) struct HttpSender {
     client: Client,
@@ -82,6 +76,9 @@ impl HttpSender {
         wall_max: Duration,
         redaction: Redaction,
     ) -> Result<Self, String> {
+        headers
+            .entry(ACCEPT_ENCODING)
+            .or_insert(HeaderValue::from_static("identity"));
         headers.values_mut().for_each(|value| value.set_sensitive(true));
         let client = http_client::client(is_encrypted)?;
         Ok(Self {
@@ -104,8 +101,8 @@ impl HttpSender {
         self
     }
 
-    /// Sends a request and returns the response. A redirect, a lost session and a required authorization are errors. The
-    /// caller checks all other statuses.
+    /// Sends a request and returns the response. A redirect to another origin, a lost session and a required authorization are
+    /// errors. The caller checks all other statuses.
     async fn send(
         &self,
         method: Method,
@@ -114,22 +111,35 @@ impl HttpSender {
         headers: HashMap<HeaderName, HeaderValue>,
         body: Option<Vec<u8>>,
     ) -> Result<Response, Failure> {
-        let mut request = self
-            .client
-            .request(method, uri)
-            .headers(self.headers.clone())
-            .headers(headers.into_iter().collect());
-        if let Some(session) = session {
-            request = request.header(SESSION_ID, session);
-        }
-        if let Some(body) = body {
-            request = request.header(CONTENT_TYPE, JSON).body(body);
-        }
-        let response = self.send_with_token(request).await?;
+        let mut uri = Cow::Borrowed(uri);
+        let mut redirects = 0;
+        let headers: HeaderMap = headers.into_iter().collect();
+        let response = loop {
+            let mut request = self
+                .client
+                .request(method.clone(), &*uri)
+                .headers(self.headers.clone())
+                .headers(headers.clone());
+            if let Some(session) = session {
+                request = request.header(SESSION_ID, session);
+            }
+            if let Some(body) = &body {
+                request = request.header(CONTENT_TYPE, JSON).body(body.clone());
+            }
+            let response = self.send_with_token(request).await?;
+            if !response.status().is_redirection() {
+                break response;
+            }
+            let location = header(&response, "location").unwrap_or_default();
+            let target = same_origin_target(&uri, &location).filter(|_| redirects < REDIRECTS_MAX);
+            let Some(target) = target else {
+                let location = self.redaction.quoted(&location);
+                return Err(Failure::Client(HttpFailure::Redirect { location }));
+            };
+            redirects += 1;
+            uri = Cow::Owned(target);
+        };
         let status = response.status();
-        if status.is_redirection() {
-            return Err(Failure::Client(HttpFailure::Redirect));
-        }
         if status == StatusCode::NOT_FOUND && session.is_some() {
             return Err(Failure::SessionExpired);
         }
@@ -184,40 +194,55 @@ impl HttpSender {
         let session = header(&response, SESSION_ID);
         let content_type = header(&response, "content-type").unwrap_or_default();
         if !status.is_success() {
-            return self.error_response(response, session).await;
+            return self.error_response(response, message, session).await;
         }
-        if content_type.starts_with(EVENT_STREAM) {
-            let events = sse::events(response.bytes_stream(), self.request_limit.clone());
+        let request_id = match message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        if has_media_type(&content_type, EVENT_STREAM) {
+            let events = sse::events(response.bytes_stream(), self.request_limit.clone(), request_id);
             let deadline = tokio::time::sleep(self.wall_max);
             return Ok(StreamableHttpPostResponse::Sse(
                 events.take_until(deadline).boxed(),
                 session,
             ));
         }
-        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
-        if !is_request {
+        let Some(request_id) = request_id else {
             return Ok(StreamableHttpPostResponse::Accepted);
+        };
+        if response.headers().contains_key(CONTENT_ENCODING) {
+            return Err(Failure::Client(HttpFailure::Compressed));
         }
-        if !content_type.starts_with(JSON) {
+        if !has_media_type(&content_type, JSON) {
             return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
         }
         let body = read_body(response, MCP_MESSAGE_BYTES_MAX)
             .await?
             .ok_or(Failure::Client(HttpFailure::TooLarge))?;
-        let message = message::parse(body).map_err(|error| Failure::Client(error.into()))?;
-        Ok(StreamableHttpPostResponse::Json(message, session))
+        let answer = message::parse(body).and_then(|message| answer_to(&request_id, message));
+        let answer = answer.map_err(|error| Failure::Client(error.into()))?;
+        Ok(StreamableHttpPostResponse::Json(answer, session))
     }
 
     /// Returns the JSON-RPC error in the body of an error response, or else the error [`HttpFailure::Status`].
     async fn error_response(
         &self,
         response: Response,
+        request: &ClientJsonRpcMessage,
         session: Option<String>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let status = response.status();
         let body = read_body(response, ERROR_BYTES_MAX).await?.unwrap_or_default();
-        if let Ok(message @ ServerJsonRpcMessage::Error(_)) = message::parse(&body) {
-            return Ok(StreamableHttpPostResponse::Json(message, session));
+        if let (Ok(ServerJsonRpcMessage::Error(mut error)), ClientJsonRpcMessage::Request(request)) =
+            (message::parse(&body), request)
+        {
+            // A server that could not read the request answers with another id, or with none.
+            error.id = Some(request.id.clone());
+            return Ok(StreamableHttpPostResponse::Json(
+                ServerJsonRpcMessage::Error(error),
+                session,
+            ));
         }
         let text = String::from_utf8_lossy(&body);
         let body_start = self.redaction.beginning(text.trim(), QUOTED_BODY_CHARS_MAX);
@@ -345,7 +370,7 @@ impl StreamableHttpClient for HttpSender {
             return Err(Failure::Client(HttpFailure::Status { status, body_start }));
         }
         let content_type = header(&response, "content-type").unwrap_or_default();
-        if !content_type.starts_with(EVENT_STREAM) {
+        if !has_media_type(&content_type, EVENT_STREAM) {
             return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
         }
         Ok(sse::long_lived_events(
@@ -354,23 +379,6 @@ impl StreamableHttpClient for HttpSender {
             self.wall_max,
         ))
     }
-}
-
-/// Reads the body of a response. Returns `None` if the body is larger than `bytes_max`.
-async fn read_body(mut response: Response, bytes_max: usize) -> Result<Option<Vec<u8>>, Failure> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(request_failed)? {
-        if body.len() + chunk.len() > bytes_max {
-            return Ok(None);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(Some(body))
-}
-
-fn header(response: &Response, name: &str) -> Option<String> {
-    let value = response.headers().get(name)?;
-    value.to_str().ok().map(str::to_owned)
 }
 
 fn with_token(request: RequestBuilder, token: Option<HeaderValue>) -> RequestBuilder {

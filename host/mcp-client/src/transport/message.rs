@@ -1,18 +1,18 @@
 //! Parses the messages of a server, with limits. Invalid parts of a result are repaired, because the protocol library
 //! would reject the entire message for one of them.
 
-use rmcp::model::{ServerJsonRpcMessage, Tool};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use rmcp::model::ServerJsonRpcMessage;
+use serde_json::Value;
 
 use super::large_fields::LargeFields;
+use super::message_repair::repair;
+use super::nesting::without_deep_values;
 use super::request_limit::RequestLimit;
-use toolwit_core::limits::{DESCRIPTION_CHARS_MAX, MCP_MESSAGE_PARTS_MAX};
-use toolwit_core::text::{json_part_count, printable};
+use toolwit_core::limits::MCP_MESSAGE_PARTS_MAX;
+use toolwit_core::text::{json_part_count, json_type};
 
-/// The maximum length of the type in a notice about an unsupported block, in characters. A longer type is left out. It is
-/// not cut, because the type could contain a secret, and the redaction would not recognise the cut secret.
-const TYPE_CHARS_MAX: usize = 60;
+/// The maximum nesting depth of a message. The parser refuses a depth of more than 127.
+pub(super) const MESSAGE_DEPTH_MAX: usize = 120;
 
 /// The reason why a message is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,124 +21,109 @@ pub(crate) enum MessageError {
     TooManyParts,
     #[error("it is a request beyond the limit")]
     TooManyRequests,
-    #[error("it is not JSON")]
-    NotJson,
-    #[error("it is not a message of the protocol")]
-    NotAMessage,
+    #[error("it is nested deeper than {MESSAGE_DEPTH_MAX}")]
+    TooDeep,
+    #[error("it is not JSON: {0}")]
+    NotJson(String),
+    #[error("it is not a message of the protocol: {0}")]
+    NotAMessage(String),
 }
 
 /// Parses a message. Takes ownership of the text to free its memory before the message is deserialized.
 ///
 /// # Errors
-/// [`MessageError::TooManyParts`], [`MessageError::NotJson`] or [`MessageError::NotAMessage`]. Requests are not
-/// counted, so [`MessageError::TooManyRequests`] does not occur.
+/// The reason why the message is not used. Requests are not counted, so [`MessageError::TooManyRequests`] does not occur.
 pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<ServerJsonRpcMessage, MessageError> {
-    let mut value = parse_value(text.as_ref())?;
+    let value = parse_value(text.as_ref())?;
     drop(text);
-    let large_fields = LargeFields::take(&mut value).map_err(|_| MessageError::NotAMessage)?;
-    let mut message = serde_json::from_value(value).map_err(|_| MessageError::NotAMessage)?;
+    from_value(value)
+}
+
+/// Deserializes a message that [`parse_value`] returned.
+///
+/// # Errors
+/// [`MessageError::NotAMessage`].
+pub(super) fn from_value(mut value: Value) -> Result<ServerJsonRpcMessage, MessageError> {
+    let not_a_message = |error: serde_json::Error| MessageError::NotAMessage(error.to_string());
+    let large_fields = LargeFields::take(&mut value).map_err(not_a_message)?;
+    let mut message = serde_json::from_value(value).map_err(not_a_message)?;
     large_fields.put_back(&mut message);
     Ok(message)
 }
 
-/// Checks the text of a message, and returns it in a form that the protocol library can parse.
+/// Parses the text of a message, repairs it and checks its form. A request is counted.
 ///
 /// # Errors
-/// [`MessageError::TooManyRequests`] for a request beyond the limit, and [`MessageError::TooManyParts`] or
-/// [`MessageError::NotJson`].
-pub(super) fn checked_text(text: String, request_limit: &RequestLimit) -> Result<String, MessageError> {
-    let value = parse_value(text.as_bytes())?;
-    drop(text);
+/// As [`parse`], and [`MessageError::TooManyRequests`] for a request beyond the limit.
+pub(super) fn checked_value(text: &[u8], request_limit: &RequestLimit) -> Result<Value, MessageError> {
+    let value = parse_value(text)?;
     let is_request = value.get("method").is_some() && value.get("id").is_some();
     if is_request && !request_limit.admit() {
         return Err(MessageError::TooManyRequests);
     }
-    Ok(value.to_string())
-}
-
-fn parse_value(text: &[u8]) -> Result<Value, MessageError> {
-    if json_part_count(text) > MCP_MESSAGE_PARTS_MAX {
-        return Err(MessageError::TooManyParts);
-    }
-    let mut value: Value = serde_json::from_slice(text).map_err(|_| MessageError::NotJson)?;
-    if let Some(result) = value.get_mut("result") {
-        repair(result);
-    }
     Ok(value)
 }
 
-/// Removes the invalid tools of a result, and replaces its unsupported blocks of content with notices. So the valid tools
-/// and blocks can be used.
-fn repair(result: &mut Value) {
-    if let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut) {
-        tools.retain_mut(repair_tool);
+/// Returns a text without the byte order mark with which some programs begin their output.
+pub(super) fn without_byte_order_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
+/// Parses the text of a message, repairs it and checks its form.
+///
+/// # Errors
+/// As [`parse`].
+pub(super) fn parse_value(text: &[u8]) -> Result<Value, MessageError> {
+    let text = without_byte_order_mark(text);
+    if json_part_count(text) > MCP_MESSAGE_PARTS_MAX {
+        return Err(MessageError::TooManyParts);
     }
-    if let Some(content) = result.get_mut("content").and_then(Value::as_array_mut) {
-        for block in content {
-            if let Some(fields) = block.as_object_mut() {
-                fields.remove("annotations");
-                fields.remove("_meta");
-            }
-            if !is_supported(block) {
-                let block_type = block.get("type").and_then(Value::as_str).unwrap_or_default();
-                *block = json!({"type": "text", "text": unsupported_notice(block_type)});
-            }
-        }
+    let shallow_text = without_deep_values(text, MESSAGE_DEPTH_MAX);
+    let value: Value = serde_json::from_slice(shallow_text.as_deref().unwrap_or(text))
+        .map_err(|error| MessageError::NotJson(error.to_string()))?;
+    let mut value = without_batch(value);
+    // Only the schemas of tools are usable without their deepest values.
+    let is_tool_list = value.pointer("/result/tools").is_some_and(Value::is_array);
+    if shallow_text.is_some() && !is_tool_list {
+        return Err(MessageError::TooDeep);
+    }
+    repair(&mut value);
+    check_form(&value)?;
+    Ok(value)
+}
+
+/// Returns the message of a batch of one message. Servers of revision 2025-03-26 may send batches.
+fn without_batch(value: Value) -> Value {
+    match value {
+        Value::Array(mut messages) if messages.len() == 1 => messages.pop().unwrap_or_default(),
+        value => value,
     }
 }
 
-/// Returns the notice that replaces a block with an unsupported type or without a required field.
-fn unsupported_notice(block_type: &str) -> String {
-    let block_type = printable(block_type);
-    if block_type.chars().nth(TYPE_CHARS_MAX).is_some() {
-        return "[content of an unsupported type]".to_owned();
-    }
-    format!("[content of the unsupported type `{block_type}`]")
-}
-
-/// Removes unused fields of a tool, and cuts a description that is too long. Returns whether the tool is valid.
-fn repair_tool(tool: &mut Value) -> bool {
-    let Some(fields) = tool.as_object_mut() else {
-        return false;
+/// Checks that a value is a request, a notification, a response or an error.
+fn check_form(value: &Value) -> Result<(), MessageError> {
+    let refusal = |why: &str| Err(MessageError::NotAMessage(why.to_owned()));
+    let Some(fields) = value.as_object() else {
+        return refusal(&format!("it is {}", json_type(value)));
     };
-    for unused in ["annotations", "icons", "execution"] {
-        fields.remove(unused);
+    if fields.get("jsonrpc").is_none_or(|version| version != "2.0") {
+        return refusal("its `jsonrpc` is not \"2.0\"");
     }
-    if let Some(Value::String(description)) = fields.get_mut("description")
-        && let Some((end, _)) = description.char_indices().nth(DESCRIPTION_CHARS_MAX)
-    {
-        description.truncate(end);
+    let has_method = fields.get("method").is_some_and(Value::is_string);
+    if !has_method && !fields.contains_key("result") && !fields.contains_key("error") {
+        return refusal("it has neither `method` nor `result` nor `error`");
     }
-    let is_valid = Tool::deserialize(&*tool).is_ok();
-    if !is_valid {
-        tracing::warn!("an MCP server listed an invalid tool, which is left out");
-    }
-    is_valid
-}
-
-/// Returns whether a block of content has a supported type and the fields of this type.
-fn is_supported(block: &Value) -> bool {
-    let has_strings = |value: &Value, fields: &[&str]| {
-        fields
-            .iter()
-            .all(|field| value.get(field).is_some_and(Value::is_string))
-    };
-    match block.get("type").and_then(Value::as_str) {
-        Some("text") => has_strings(block, &["text"]),
-        Some("image" | "audio") => has_strings(block, &["data", "mimeType"]),
-        Some("resource_link") => has_strings(block, &["uri", "name"]),
-        Some("resource") => block.get("resource").is_some_and(|resource| {
-            has_strings(resource, &["uri"]) && (has_strings(resource, &["text"]) || has_strings(resource, &["blob"]))
-        }),
-        _ => false,
-    }
+    Ok(())
 }
 
 #[cfg(test)]
 #[allow(clippy::panic, clippy::unwrap_used)]
 mod tests {
     use rmcp::model::ServerResult;
+    use serde_json::json;
+    use toolwit_core::limits::DESCRIPTION_CHARS_MAX;
 
+    use super::super::message_repair::TYPE_CHARS_MAX;
     use super::*;
 
     fn result(value: Value) -> ServerResult {
@@ -154,7 +139,7 @@ mod tests {
     fn one_invalid_tool_does_not_hide_the_others() {
         let valid_tool = json!({"name": "good", "description": "x".repeat(10_000_000), "inputSchema": {"type": "object"}, "annotations": 3});
         let listed = result(
-            json!({"resultType": "complete", "tools": [valid_tool, {"name": "bad"}, 7, {"name": 3, "inputSchema": {}}]}),
+            json!({"resultType": "complete", "tools": [valid_tool, {"title": "bad"}, 7, {"name": 3, "inputSchema": {}}]}),
         );
         let ServerResult::ListToolsResult(list) = listed else {
             panic!("{listed:?}");
@@ -213,10 +198,77 @@ mod tests {
         let string_with_delimiters = json!([",:[{\\\"".repeat(MCP_MESSAGE_PARTS_MAX)]).to_string();
         assert_eq!(
             parse(string_with_delimiters.as_bytes()).unwrap_err(),
-            MessageError::NotAMessage,
+            MessageError::NotAMessage("it is a string".to_owned()),
             "a string counts as one part, whatever it contains"
         );
-        assert_eq!(parse(b"hello").unwrap_err(), MessageError::NotJson);
-        assert_eq!(parse("[".repeat(200).as_bytes()).unwrap_err(), MessageError::NotJson);
+        assert!(matches!(parse(b"hello").unwrap_err(), MessageError::NotJson(_)));
+        assert!(matches!(
+            parse("[".repeat(200).as_bytes()).unwrap_err(),
+            MessageError::NotJson(_)
+        ));
+    }
+
+    #[test]
+    fn the_deepest_part_of_a_schema_is_cut_and_a_result_that_is_too_deep_is_refused() {
+        let deep = (0..400).fold(
+            json!({"type": "string"}),
+            |schema, _| json!({"type": "object", "properties": {"x": schema}}),
+        );
+        let listed =
+            result(json!({"tools": [{"name": "deep", "inputSchema": deep}, {"name": "flat", "inputSchema": {}}]}));
+        let ServerResult::ListToolsResult(list) = listed else {
+            panic!("{listed:?}");
+        };
+        assert_eq!(list.tools.len(), 2);
+        let deep = format!(
+            r#"{{"jsonrpc": "2.0", "id": 1, "result": {{"content": [], "structuredContent": {}1{}}}}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
+        assert_eq!(parse(deep.as_bytes()).unwrap_err(), MessageError::TooDeep);
+    }
+
+    #[test]
+    fn invalid_parts_of_an_answer_are_repaired() {
+        let initialized = result(
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": null}, "serverInfo": {"name": "a", "version": 1.2}}),
+        );
+        assert!(
+            matches!(initialized, ServerResult::InitializeResult(_)),
+            "{initialized:?}"
+        );
+        let without_info = result(json!({"protocolVersion": "2025-11-25", "capabilities": null}));
+        assert!(
+            matches!(without_info, ServerResult::InitializeResult(_)),
+            "{without_info:?}"
+        );
+        for content in [json!("text"), json!({"type": "text", "text": "text"})] {
+            let ServerResult::CallToolResult(call_result) = result(json!({"content": content, "isError": null})) else {
+                panic!("{content}");
+            };
+            assert_eq!(call_result.content[0].as_text().unwrap().text, "text");
+        }
+        for error in [
+            json!("no"),
+            json!({"message": "no"}),
+            json!({"code": "E1", "message": "no"}),
+        ] {
+            let text = json!({"jsonrpc": "2.0", "id": 1, "error": error}).to_string();
+            match parse(text).unwrap() {
+                ServerJsonRpcMessage::Error(error) => assert_eq!(error.error.message, "no"),
+                other => panic!("{other:?}"),
+            }
+        }
+        let batch = json!([{"jsonrpc": "2.0", "id": 1, "result": {"content": []}}]).to_string();
+        parse(format!("\u{feff}{batch}")).unwrap();
+        for (text, why) in [
+            (r#"{"jsonrpc": "2.0", "id": 1}"#, "neither"),
+            (r#"{"id": 1, "result": {}}"#, "`jsonrpc`"),
+            (r#"{"jsonrpc": "2.0", "id": 1, "result": {"n": NaN}}"#, "not JSON"),
+            ("[]", "an array"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
     }
 }

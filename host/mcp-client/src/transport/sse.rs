@@ -5,10 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, future, stream};
+use rmcp::model::RequestId;
 use sse_stream::{Error as SseError, Sse, SseStream};
 
 use super::message::{self, MessageError};
 use super::request_limit::RequestLimit;
+use super::unusable_answer::{UnusableText, unusable_answer};
 use toolwit_core::limits::MCP_MESSAGE_BYTES_MAX;
 
 /// The minimum time before a closed stream is opened again, in milliseconds. Without a minimum, a server could make the
@@ -30,9 +32,12 @@ enum StreamError {
 }
 
 /// Returns the events of a body. Each event has a limited size. The data of an event is either JSON or empty.
+///
+/// If the stream answers a request, `request_id` is the id of the request. An answer that cannot be used is replaced by an error.
 pub(super) fn events(
     body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     requests: RequestLimit,
+    request_id: Option<RequestId>,
 ) -> Events {
     let mut size = EventSize::default();
     let limited = body.map(move |chunk| {
@@ -49,7 +54,7 @@ pub(super) fn events(
         future::ready((!had_failed).then_some(chunk))
     });
     SseStream::from_bytes_stream(limited)
-        .map(move |event| event.and_then(|event| checked_event(event, &requests)))
+        .map(move |event| event.and_then(|event| checked_event(event, &requests, request_id.as_ref())))
         .boxed()
 }
 
@@ -67,7 +72,7 @@ pub(super) fn long_lived_events(
         let chunk = tokio::time::timeout(silence_max, body.next()).await;
         chunk.ok().flatten().map(|chunk| (chunk, body))
     });
-    events(body, requests)
+    events(body, requests, None)
         .take_while(|event| {
             if let Err(error) = event {
                 tracing::debug!(%error, "a stream of events of an MCP server ends");
@@ -85,22 +90,34 @@ pub(super) fn message_event(message: String) -> Sse {
     }
 }
 
-/// Checks the data of an event. Data that is not JSON is removed. A request beyond the limit is removed, too. The event
-/// itself remains, because its id can still be used. A `retry` time below [`RETRY_MS_MIN`] is raised.
+/// Checks the data of an event. Data that is not a message is removed, or replaced by an error if it is an answer. A request beyond
+/// the limit is removed, too. The event itself remains, because its id can still be used. A `retry` time below [`RETRY_MS_MIN`] is
+/// raised.
 ///
 /// # Errors
-/// If the data has too many JSON values and names.
-fn checked_event(mut event: Sse, requests: &RequestLimit) -> Result<Sse, SseError> {
+/// If the data is not an answer, and has too many JSON values and names.
+fn checked_event(mut event: Sse, requests: &RequestLimit, request_id: Option<&RequestId>) -> Result<Sse, SseError> {
     event.retry = event.retry.map(|retry| retry.max(RETRY_MS_MIN));
-    let data = event.data.take().filter(|data| !data.trim().is_empty());
-    event.data = match data.map(|data| message::checked_text(data, requests)) {
-        None | Some(Err(MessageError::NotJson | MessageError::NotAMessage | MessageError::TooManyRequests)) => None,
-        Some(Ok(data)) => Some(data),
-        Some(Err(error @ MessageError::TooManyParts)) => {
-            return Err(SseError::Body(Box::new(StreamError::Message(error))));
-        }
+    let Some(data) = event.data.take().filter(|data| !data.trim().is_empty()) else {
+        return Ok(event);
     };
-    Ok(event)
+    let unusable = match message::checked_value(data.as_bytes(), requests) {
+        Ok(value) => {
+            drop(data);
+            event.data = Some(value.to_string());
+            return Ok(event);
+        }
+        Err(MessageError::TooManyRequests) => return Ok(event),
+        Err(error) => UnusableText::of(data.as_bytes(), error),
+    };
+    match (unusable.answered_request(request_id), unusable.error) {
+        (Some(id), error) => {
+            event.data = serde_json::to_string(&unusable_answer(id, &error)).ok();
+            Ok(event)
+        }
+        (None, error @ MessageError::TooManyParts) => Err(SseError::Body(Box::new(StreamError::Message(error)))),
+        (None, _) => Ok(event),
+    }
 }
 
 /// The size of the event that is being read, in bytes, without line breaks.
@@ -140,7 +157,7 @@ mod tests {
 
     async fn read_events(chunks: Vec<Bytes>) -> Vec<Result<Sse, SseError>> {
         let body = stream::iter(chunks.into_iter().map(Ok));
-        events(body, RequestLimit::default()).collect().await
+        events(body, RequestLimit::default(), None).collect().await
     }
 
     #[tokio::test]

@@ -106,11 +106,10 @@ impl SettingValue {
         })
     }
 
-    /// Returns whether a part of the value comes from a secret, an environment variable or the context. Such a value
-    /// must not be shown.
-    #[must_use]
-    pub fn is_sensitive(&self) -> bool {
-        self.0.iter().any(|part| !matches!(part, Part::Text(_)))
+    /// Returns whether a part of the value comes from a secret or from the context of the caller.
+    pub(crate) fn has_secret(&self) -> bool {
+        let is_secret = |part: &Part| matches!(part, Part::Secret(_) | Part::Context(_));
+        self.0.iter().any(is_secret)
     }
 
     /// Returns the name of the secret, if the value consists of exactly one secret.
@@ -127,32 +126,63 @@ impl SettingValue {
     /// [`ErrorKind::MissingKey`] if a secret, a variable without a default or a value of the context does not exist. The
     /// error of [`ValueSource::secret`] if a secret cannot be read.
     pub(crate) fn resolve(&self, values: &dyn ValueSource, context: &ToolContext) -> Result<Zeroizing<String>, Error> {
-        let mut value = Zeroizing::new(String::new());
-        for part in &self.0 {
-            match part {
-                Part::Text(text) => value.push_str(text),
-                Part::Secret(name) => {
-                    let secret = values.secret(name)?;
-                    value.push_str(&secret.ok_or_else(|| missing_key(&format!("the secret `{name}` does not exist")))?);
-                }
-                Part::Variable { name, default } => {
-                    let variable = values.variable(name).map(Zeroizing::new);
-                    match (variable, default) {
-                        (Some(variable), _) => value.push_str(&variable),
-                        (None, Some(default)) => value.push_str(default),
-                        (None, None) => {
-                            return Err(missing_key(&format!("the environment variable `{name}` is not set")));
-                        }
-                    }
-                }
-                Part::Context(key) => value.push_str(
-                    context
-                        .text(key)
-                        .ok_or_else(|| missing_key(&format!("the context of the call has no `{key}`")))?,
-                ),
+        let parts = self.resolved_parts(values, context)?;
+        Ok(Zeroizing::new(parts.iter().map(|part| part.text.as_str()).collect()))
+    }
+
+    /// Returns the parts of the value, each read from its source.
+    ///
+    /// # Errors
+    /// As [`resolve`](Self::resolve).
+    pub(crate) fn resolved_parts(
+        &self,
+        values: &dyn ValueSource,
+        context: &ToolContext,
+    ) -> Result<Vec<ResolvedPart<'_>>, Error> {
+        self.0.iter().map(|part| part.resolve(values, context)).collect()
+    }
+}
+
+/// A part of a value that was read from its source.
+pub(crate) struct ResolvedPart<'s> {
+    pub(crate) text: Zeroizing<String>,
+    pub(crate) origin: PartOrigin<'s>,
+}
+
+/// The source of a part of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartOrigin<'s> {
+    /// The configuration.
+    Text,
+    /// A secret, or the context of the caller.
+    Secret,
+    /// The environment variable with this name.
+    Variable(&'s str),
+}
+
+impl Part {
+    fn resolve(&self, values: &dyn ValueSource, context: &ToolContext) -> Result<ResolvedPart<'_>, Error> {
+        let (text, origin) = match self {
+            Self::Text(text) => (Zeroizing::new(text.clone()), PartOrigin::Text),
+            Self::Secret(name) => {
+                let secret = values.secret(name)?;
+                let secret = secret.ok_or_else(|| missing_key(&format!("the secret `{name}` does not exist")))?;
+                (secret, PartOrigin::Secret)
             }
-        }
-        Ok(value)
+            Self::Variable { name, default } => match (values.variable(name), default) {
+                (Some(variable), _) => (Zeroizing::new(variable), PartOrigin::Variable(name)),
+                (None, Some(default)) => (Zeroizing::new(default.clone()), PartOrigin::Text),
+                (None, None) => {
+                    return Err(missing_key(&format!("the environment variable `{name}` is not set")));
+                }
+            },
+            Self::Context(key) => {
+                let value = context.text(key);
+                let value = value.ok_or_else(|| missing_key(&format!("the context of the call has no `{key}`")))?;
+                (Zeroizing::new(value.to_owned()), PartOrigin::Secret)
+            }
+        };
+        Ok(ResolvedPart { text, origin })
     }
 }
 

@@ -68,9 +68,9 @@ async fn repeating_and_endless_pages_end() {
 async fn invalid_tools_are_withheld_and_the_others_work() {
     let server = server("invalid-tools");
     let report = server.report(&ToolContext::new()).await.unwrap();
-    assert_eq!(names(&server).await, ["twice"]);
+    assert_eq!(names(&server).await, ["no_schema", "twice", "remote", "cycle"]);
     let reasons: Vec<_> = report.withheld.iter().map(|(_, reason)| reason.as_str()).collect();
-    assert_eq!(reasons.len(), 6, "{reasons:?}");
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
     assert!(report.withheld.iter().all(|(name, _)| !name.contains('\u{1b}')));
 }
 
@@ -95,13 +95,18 @@ async fn a_silent_server_is_given_up() {
 async fn a_server_that_exits_is_reported_with_its_last_words() {
     let error = server("exits").tools(&ToolContext::new()).await.err().unwrap();
     assert!(error.message.contains("its process has ended"), "{error}");
+    assert!(
+        error.message.ends_with("ends with `cannot find the database[31m`"),
+        "{error}"
+    );
     assert_eq!(error.log.as_deref(), Some("cannot find the database[31m"));
     let mid_call = call(&server("exits-mid-call"), "echo", json!({"text": "x"}))
         .await
         .unwrap_err();
     assert_eq!(mid_call.report().kind, ErrorKind::ToolUnavailable);
     assert!(
-        mid_call.report().message.contains("may have taken effect"),
+        mid_call.report().message.contains("may have taken effect")
+            && mid_call.report().message.contains("out of memory"),
         "{mid_call}"
     );
 }
@@ -145,6 +150,53 @@ async fn answers_with_wrong_ids_are_ignored() {
         let result = call(&server, "echo", json!({"text": "x"})).await.unwrap();
         assert_eq!(result.for_llm, "right");
     }
+}
+
+// attack: G9
+#[tokio::test]
+async fn an_answer_that_is_not_a_message_ends_its_request_at_once() {
+    for (behaviour, why) in [
+        ("answers-nan", "it is not JSON"),
+        ("answers-deep", "it is nested deeper than 120"),
+        ("answers-cut-off", "it is not JSON"),
+        ("answers-on-many-lines", "it is not JSON"),
+        ("answers-without-version", "its `jsonrpc` is not \"2.0\""),
+        ("answers-without-result", "neither `method` nor `result` nor `error`"),
+        ("answers-with-a-batch", "it is an array"),
+        ("answers-with-a-surrogate", "it is not JSON"),
+    ] {
+        let started = Instant::now();
+        let error = call(&server(behaviour), "echo", json!({"text": "x"}))
+            .await
+            .unwrap_err();
+        let message = &error.report().message;
+        assert!(
+            message.contains("the answer of the server cannot be used") && message.contains(why),
+            "{behaviour}: {message}"
+        );
+        assert!(message.ends_with("it may have taken effect"), "{message}");
+        assert!(
+            started.elapsed() < Duration::from_secs(30),
+            "the limit of a call is a minute"
+        );
+    }
+}
+
+#[tokio::test]
+async fn answers_of_careless_servers_are_used() {
+    for behaviour in [
+        "byte-order-mark",
+        "without-server-info",
+        "answers-in-a-batch-of-one",
+        "answers-with-a-text-id",
+    ] {
+        let result = call(&server(behaviour), "echo", json!({"text": "hello"}))
+            .await
+            .unwrap();
+        assert_eq!(result.for_llm, "hello", "{behaviour}");
+    }
+    let deep = server("deep-schema");
+    assert_eq!(names(&deep).await, ["deep", "echo"]);
 }
 
 // attack: G9

@@ -55,6 +55,14 @@ impl Reply {
         }
     }
 
+    /// Creates a response with a text of a media type.
+    pub(crate) fn text(media_type: &str, text: &str) -> Self {
+        Self {
+            body: text.as_bytes().to_vec(),
+            ..Self::status(200).with_header("content-type", media_type)
+        }
+    }
+
     /// Creates a response with JSON and an HTTP status.
     pub(crate) fn json_status(status: u16, message: &Value) -> Self {
         Self {

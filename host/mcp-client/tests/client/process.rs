@@ -43,7 +43,8 @@ async fn tools_of_a_server_are_called_by_name() {
         "{missing:?}"
     );
     let sum = call(&server, "add", json!({"a": 1, "b": 2})).await.unwrap();
-    assert_eq!((sum.for_llm.as_str(), sum.value), ("3", Some(json!({"sum": 3}))));
+    assert_eq!(sum.for_llm, "3\n\n{\"sum\":3}");
+    assert_eq!(sum.value, Some(json!({"sum": 3})));
     let image = call(&server, "image", json!({})).await.unwrap();
     assert_eq!(image.artifacts[0].kind, "image/png");
     assert!(call(&server, "fail", json!({})).await.unwrap().is_error());
@@ -118,6 +119,117 @@ async fn a_secret_that_a_server_returns_is_redacted() {
         (result.for_llm.as_str(), result.value),
         ("[redacted]", Some(json!({"key": "[redacted]"})))
     );
+}
+
+// attack: G9
+#[tokio::test]
+async fn configuration_is_returned_and_secrets_are_redacted() {
+    struct Environment;
+
+    impl ValueSource for Environment {
+        fn secret(&self, _: &str) -> Result<Option<Zeroizing<String>>, Error> {
+            Ok(Some(Zeroizing::new("correct horse battery".to_owned())))
+        }
+
+        fn variable(&self, name: &str) -> Option<String> {
+            let value = match name {
+                "HOME" => "/home/ada-lovelace",
+                "API_TOKEN" => "token-1234567890",
+                "DATABASE" => "postgresql://ada:opensesame@localhost/db",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        }
+    }
+
+    let template = SettingValue::from_template;
+    let config = config("plain")
+        .with_arguments([
+            template("plain"),
+            template("${HOME}/project"),
+            template("${MODE:-debugging}"),
+            template("${API_TOKEN}"),
+            template("${DATABASE}"),
+        ])
+        .with_variable("PROJECT", SettingValue::variable("HOME"))
+        .with_variable("GITHUB_TOKEN", template("literal-token-value"))
+        .with_variable("OTHER", SettingValue::secret("key"));
+    let server = McpServer::new(config, ClientOptions::default().with_values(Environment));
+    let echoed = async |text: &str| call(&server, "echo", json!({"text": text})).await.unwrap().for_llm;
+    for text in ["/home/ada-lovelace/project", "debugging", "postgresql://ada"] {
+        assert_eq!(echoed(text).await, text);
+    }
+    for text in [
+        "token-1234567890",
+        "opensesame",
+        "literal-token-value",
+        "correct horse battery",
+    ] {
+        assert_eq!(echoed(text).await, "[redacted]");
+    }
+}
+
+// attack: G9
+#[tokio::test]
+async fn a_secret_in_the_arguments_of_a_process_is_refused_unless_it_may_be_visible() {
+    let config = || config("plain").with_arguments([SettingValue::text("plain"), SettingValue::secret("key")]);
+    let error = McpServer::new(config(), options())
+        .tools(&ToolContext::new())
+        .await
+        .err()
+        .unwrap();
+    assert!(error.message.contains("visible to every user"), "{error}");
+    works(&McpServer::new(config().with_visible_secrets(), options())).await;
+    let context = crate::config("plain").with_arguments([SettingValue::context("token")]);
+    let error = McpServer::new(context, options())
+        .tools(&ToolContext::new().with("token", "t-12345678"))
+        .await;
+    assert!(error.err().unwrap().message.contains("visible to every user"));
+}
+
+#[tokio::test]
+async fn a_tool_that_requires_a_task_is_called_as_a_task() {
+    let server = server("tasks");
+    let result = call(&server, "slow", json!({"text": "done"})).await.unwrap();
+    assert_eq!(result.for_llm, "done");
+    let failed = call(&server, "slow", json!({"text": "fail"})).await.unwrap();
+    assert!(failed.is_error() && failed.for_llm == "fail");
+    let cancelled = call(&server, "slow", json!({"text": "cancel"})).await.unwrap();
+    assert!(
+        cancelled.is_error() && cancelled.for_llm.contains("cancelled"),
+        "{}",
+        cancelled.for_llm
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_directory_is_named() {
+    let config = config("plain").with_directory("absent-directory");
+    let error = McpServer::new(config, ClientOptions::default())
+        .tools(&ToolContext::new())
+        .await;
+    let error = error.err().unwrap();
+    assert!(
+        error
+            .message
+            .contains("its directory `absent-directory` does not exist"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_empty_cursor_is_one_since_2026_07_28() {
+    for (behaviour, choice, expected) in [
+        (
+            "empty-cursor-stateless",
+            RevisionChoice::Stateless,
+            vec!["first", "second"],
+        ),
+        ("empty-cursor", RevisionChoice::Newest, vec!["first"]),
+    ] {
+        let server = McpServer::new(config(behaviour).with_revision(choice), ClientOptions::default());
+        assert_eq!(names(&server).await, expected, "{behaviour}");
+    }
 }
 
 // accept: 90

@@ -14,6 +14,7 @@ pub(crate) fn at_start(behaviour: &str) {
             eprintln!("cannot find the database\u{1b}[31m");
             std::process::abort();
         }
+        "byte-order-mark" => print!("\u{feff}"),
         "banner" => send_text("Welcome to the test server!\n{}\n[1, 2]\n{\"hello\": \"world\"}"),
         "stderr-flood" => flood_stderr(),
         "endless-line" => {
@@ -50,15 +51,24 @@ pub(crate) fn receive(server: &Server, method: &str, id: &Value) -> bool {
             ] {
                 answer(&wrong, &json!({"content": [{"type": "text", "text": "forged"}]}));
             }
-            send_text("{\"jsonrpc\": \"2.0\", \"id\": ");
             send_text("\u{0}\u{1b}[2J");
             send_text(&"[".repeat(10_000));
-            send(&json!([{"jsonrpc": "2.0", "id": id, "result": {}}]));
             text(id, "right");
             answer(id, &json!({"content": [{"type": "text", "text": "again"}]}));
             true
         }
         "silent-list" if method == "tools/list" => true,
+        "without-server-info" if method == "initialize" => {
+            answer(
+                id,
+                &json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "prompts": null}}),
+            );
+            true
+        }
+        behaviour if behaviour.starts_with("answers-") && method == "tools/call" => {
+            send_text(&unusable_answer(behaviour, id));
+            true
+        }
         "floods-requests" if method == "tools/list" => {
             let params = json!({"messages": [], "maxTokens": 1});
             for number in 0..20_000 {
@@ -97,6 +107,27 @@ pub(crate) fn receive(server: &Server, method: &str, id: &Value) -> bool {
             true
         }
         _ => false,
+    }
+}
+
+/// Returns the answer to a call that is not a message, or not quite.
+fn unusable_answer(behaviour: &str, id: &Value) -> String {
+    let result = json!({"content": [{"type": "text", "text": "hello"}]});
+    let message = json!({"jsonrpc": "2.0", "id": id, "result": result});
+    match behaviour {
+        "answers-nan" => format!(r#"{{"jsonrpc": "2.0", "id": {id}, "result": {{"n": NaN}}}}"#),
+        "answers-deep" => {
+            let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
+            format!(r#"{{"jsonrpc": "2.0", "id": {id}, "result": {{"content": [], "structuredContent": {deep}}}}}"#)
+        }
+        "answers-cut-off" => r#"{"jsonrpc": "2.0", "id": "#.to_owned(),
+        "answers-on-many-lines" => format!("{message:#}"),
+        "answers-without-version" => json!({"id": id, "result": result}).to_string(),
+        "answers-without-result" => json!({"jsonrpc": "2.0", "id": id}).to_string(),
+        "answers-with-a-batch" => json!([message, message]).to_string(),
+        "answers-with-a-surrogate" => message.to_string().replace("hello", "\\ud800"),
+        "answers-in-a-batch-of-one" => json!([message]).to_string(),
+        _ => json!({"jsonrpc": "2.0", "id": id.to_string(), "result": result}).to_string(),
     }
 }
 
@@ -150,6 +181,23 @@ pub(crate) fn list(server: &Server, parameters: &Value) -> Option<Value> {
             let properties = Value::Object((0..30).map(property).collect());
             let tools = (0..1_024).map(|at| tool(&format!("tool_{at}"), "One of many.", properties.clone(), &[]));
             Some(json!({"tools": tools.collect::<Vec<_>>()}))
+        }
+        "empty-cursor" | "empty-cursor-stateless" => {
+            let mut list = match parameters["cursor"].as_str() {
+                None => json!({"tools": [tool("first", "", json!({}), &[])], "nextCursor": ""}),
+                Some(_) => json!({"tools": [tool("second", "", json!({}), &[])]}),
+            };
+            list["resultType"] = json!("complete");
+            list["ttlMs"] = json!(0);
+            list["cacheScope"] = json!("public");
+            Some(list)
+        }
+        "deep-schema" => {
+            let deep = (0..400).fold(
+                json!({}),
+                |schema, _| json!({"type": "object", "properties": {"x": schema}}),
+            );
+            Some(json!({"tools": [{"name": "deep", "inputSchema": deep}, tool("echo", "", json!({}), &[])]}))
         }
         "cursor-loop" => Some(
             json!({"tools": [tool(&format!("t{page}"), "", json!({}), &[])], "nextCursor": ((page + 1) % 3).to_string()}),

@@ -6,6 +6,7 @@
 
 mod hostile;
 mod shop;
+mod tasks;
 mod tools;
 
 use std::io::Write;
@@ -60,9 +61,12 @@ impl Server {
             return;
         }
         let parameters = &message["params"];
+        if tasks::receive(self, method, id, parameters) {
+            return;
+        }
         match method {
             "initialize" => self.initialize(id, parameters),
-            "server/discover" if self.is("stateless") => answer(id, &discovered()),
+            "server/discover" if self.is("stateless") || self.is("empty-cursor-stateless") => answer(id, &discovered()),
             "tools/list" => {
                 self.lists += 1;
                 let list = hostile::list(self, parameters).or_else(|| shop::list(self));

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::client::McpClient;
 use crate::wire::Notes;
-use toolwit::tool::{LogLevel, OutputSink};
+use toolwit::tool::{LogLevel, Origin, OutputSink};
 
 /// Maximum number of progress messages that wait for a slow client. Further messages are dropped, because each progress
 /// message replaces the previous one.
@@ -105,6 +105,10 @@ impl OutputSink for CallOutput {
         if notes.len() < NOTES_MAX {
             notes.push(text.to_owned());
         }
+    }
+
+    fn shows_chunks(&self, _origin: &Origin) -> bool {
+        false
     }
 
     fn accepts_log(&self) -> bool {

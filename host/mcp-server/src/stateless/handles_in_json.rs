@@ -33,7 +33,7 @@ pub(super) fn write_handles(result: &mut ToolResult, handles: Vec<Option<String>
 fn kinds_of(result: &ToolResult, catalog: &Catalog) -> Vec<(EntityKind, Option<String>)> {
     let kind = |provider: &std::sync::Arc<dyn toolwit::tool::ToolProvider>| {
         let kind = EntityKind {
-            plugin: provider.namespace().split('@').next().unwrap_or_default().to_owned(),
+            plugin: provider.namespace().split('/').next().unwrap_or_default().to_owned(),
             name: provider.prefix().to_owned(),
         };
         catalog.methods(&kind)?;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::client::{CallIdForm, MessagePart, message_parts};
-use toolwit_core::{Message, Role};
+use toolwit_core::{Message, Picture, Role};
 
 /// Returns the system prompts as blocks.
 pub(super) fn system_blocks(messages: &[Message]) -> Vec<Value> {
@@ -14,10 +14,12 @@ pub(super) fn system_blocks(messages: &[Message]) -> Vec<Value> {
     texts.map(|text| json!({"type": "text", "text": text})).collect()
 }
 
-/// Marks a block as the end of the part of the prompt that the provider caches. Only texts and results are marked. Other
-/// blocks stay unchanged.
+/// Marks a block as the end of the part of the prompt that the provider caches. Only texts, pictures and results are marked.
+/// Other blocks stay unchanged.
 pub(super) fn mark_cached(block: &mut Value) {
-    let is_markable = ["text", "tool_result"].iter().any(|kind| block["type"] == *kind);
+    let is_markable = ["text", "image", "tool_result"]
+        .iter()
+        .any(|kind| block["type"] == *kind);
     if is_markable {
         block["cache_control"] = json!({"type": "ephemeral"});
     }
@@ -32,7 +34,10 @@ pub(super) fn messages(messages: &[Message], block_issuer: &str) -> Vec<Value> {
     for message in messages {
         let (role, blocks) = match &message.role {
             Role::System { .. } => continue,
-            Role::User { content } => ("user", text_block(content).into_iter().collect()),
+            Role::User { content } => {
+                let pictures = message.pictures.iter().map(picture_block);
+                ("user", text_block(content).into_iter().chain(pictures).collect())
+            }
             Role::Assistant {
                 content,
                 tool_calls,
@@ -46,7 +51,10 @@ pub(super) fn messages(messages: &[Message], block_issuer: &str) -> Vec<Value> {
                 content,
                 is_error,
                 ..
-            } => ("user", vec![result_block(tool_call_id, content, *is_error)]),
+            } => (
+                "user",
+                vec![result_block(tool_call_id, content, &message.pictures, *is_error)],
+            ),
         };
         append_blocks(&mut wire_messages, role, blocks);
     }
@@ -85,11 +93,21 @@ fn part_block(part: MessagePart<'_>) -> Option<Value> {
     }
 }
 
-/// Returns the result of a call as a block.
-fn result_block(id: &str, content: &str, is_error: bool) -> Value {
+/// Returns the result of a call as a block. A result with pictures is not marked as an error, because the API accepts only text
+/// in errors; its text describes the error.
+fn result_block(id: &str, content: &str, pictures: &[Picture], is_error: bool) -> Value {
     let mut block = json!({"type": "tool_result", "tool_use_id": CallIdForm::Word.apply_to(id), "content": content});
-    if is_error {
+    if !pictures.is_empty() {
+        let pictures = pictures.iter().map(picture_block);
+        block["content"] = text_block(content).into_iter().chain(pictures).collect();
+    } else if is_error {
         block["is_error"] = json!(true);
     }
     block
+}
+
+/// Returns a picture as a block.
+fn picture_block(picture: &Picture) -> Value {
+    let source = json!({"type": "base64", "media_type": picture.media_type(), "data": picture.base64()});
+    json!({"type": "image", "source": source})
 }

@@ -1,6 +1,6 @@
 //! Responses in the format of the messages API.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,10 @@ use toolwit_agent::model::{FinishReason, TokenUsage};
 /// Reads complete responses and streams of events.
 #[derive(Debug, Default)]
 pub struct MessageReader {
-    open_blocks: HashMap<u64, OpenBlock>,
+    /// The id of the message that is read; empty if the server sends none.
+    message_id: String,
+    /// The open blocks by their index.
+    open_blocks: BTreeMap<u64, OpenBlock>,
     /// The number of calls so far.
     call_count: u64,
     token_counts: TokenCounts,
@@ -66,8 +69,7 @@ impl ResponseReader for MessageReader {
     ) -> Result<ReaderState, AttemptFailure> {
         let index = event.unsigned_at("/index").unwrap_or_default();
         match event.text("type") {
-            // A gateway that tries another provider may start the message again.
-            "message_start" => self.update_usage(&event["message"]["usage"], response),
+            "message_start" => self.start_message(&event["message"], response)?,
             "content_block_start" => self.start_block(index, &event["content_block"], response)?,
             "content_block_delta" => self.add_piece(index, &event["delta"], response)?,
             "content_block_stop" => self.end_block(index, response)?,
@@ -94,9 +96,36 @@ impl ResponseReader for MessageReader {
         read_stop_reason(document, response);
         Ok(())
     }
+
+    /// Ends the blocks whose end did not arrive. Some gateways do not send it.
+    fn finish(&mut self, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        while let Some((index, _)) = self.open_blocks.first_key_value() {
+            self.end_unended_block(*index, response)?;
+        }
+        Ok(())
+    }
 }
 
 impl MessageReader {
+    /// Reads the start of the message. A gateway that tries another provider starts another message, which replaces the one that
+    /// was read so far. A second start of the same message changes only its usage.
+    ///
+    /// # Errors
+    /// Another message starts after a person has read a part of the first one.
+    fn start_message(&mut self, message: &Value, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        let id = message.text("id");
+        if !self.message_id.is_empty() && !id.is_empty() && self.message_id != id {
+            response.restart()?;
+            *self = Self::default();
+        }
+        if !id.is_empty() {
+            response.reserve(id.len())?;
+            id.clone_into(&mut self.message_id);
+        }
+        self.update_usage(&message["usage"], response);
+        Ok(())
+    }
+
     /// Reads the start of a block. In a complete response, this is the complete block.
     fn start_block(
         &mut self,
@@ -105,6 +134,7 @@ impl MessageReader {
         response: &mut ResponseAssembly<'_>,
     ) -> Result<(), AttemptFailure> {
         response.reserve(size_of::<OpenBlock>())?;
+        self.end_unended_block(index, response)?;
         let open_block = match block.text("type") {
             "" => return Ok(()),
             "text" => {
@@ -166,6 +196,16 @@ impl MessageReader {
             (_, "text_delta") => response.push_text(delta.text("text")),
             _ => Ok(()),
         }
+    }
+
+    /// Ends a block whose end did not arrive, if there is one. A block that later requests would contain unchanged is dropped,
+    /// because it may be incomplete.
+    fn end_unended_block(&mut self, index: u64, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        match self.open_blocks.get(&index) {
+            Some(OpenBlock::Opaque(_)) => drop(self.open_blocks.remove(&index)),
+            _ => self.end_block(index, response)?,
+        }
+        Ok(())
     }
 
     /// Reads the end of a block.

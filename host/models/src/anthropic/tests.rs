@@ -10,9 +10,9 @@ use crate::client::Dialect;
 use crate::client::testing::{BLOCK_ISSUER, assert_cuts_do_not_matter, read, stream};
 use crate::http::{AttemptFailure, ResponseMode};
 use toolwit_agent::model::{
-    ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, TokenUsage, ToolChoice,
+    ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, ModelError, TokenUsage, ToolChoice,
 };
-use toolwit_core::{Message, ToolCall, ToolDefinition, ToolId, ToolName};
+use toolwit_core::{Message, Picture, ToolCall, ToolDefinition, ToolId, ToolName};
 
 fn start(index: u64, block: Value) -> Value {
     json!({"type": "content_block_start", "index": index, "content_block": block})
@@ -164,6 +164,74 @@ fn a_second_start_of_the_message_continues_it() {
     let calls = read_events(&events).unwrap().tool_calls;
     let calls: Vec<_> = calls.iter().map(|call| (&*call.id, &*call.arguments)).collect();
     assert_eq!(calls, [("a", "{\"n\":1}"), ("b", "{\"n\":1}")]);
+}
+
+#[test]
+fn another_message_replaces_the_first_one_or_is_an_error_once_a_part_was_read() {
+    let with_id = |id: &str| json!({"type": "message_start", "message": {"id": id, "content": [], "usage": {}}});
+    let call = |id: &str| start(0, json!({"type": "tool_use", "id": id, "name": "look", "input": {}}));
+    let text = start(1, json!({"type": "text", "text": "hi"}));
+    let mut restarted = vec![with_id("m1"), call("a"), with_id("m2"), call("b"), stop(0)];
+    restarted.extend(message_end("tool_use"));
+    let calls = read_events(&restarted).unwrap().tool_calls;
+    assert_eq!(calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), ["b"]);
+    let mut repeated = vec![with_id("m1"), text.clone(), with_id("m1")];
+    repeated.extend(message_end("end_turn"));
+    assert_eq!(read_events(&repeated).unwrap().content, "hi");
+    let failure = read_events(&[with_id("m1"), text, with_id("m2")]).unwrap_err();
+    assert!(
+        matches!(&failure, AttemptFailure::Permanent(ModelError::Malformed { message }) if message.contains("another response")),
+        "{failure:?}"
+    );
+}
+
+#[test]
+fn blocks_without_an_end_are_complete_at_the_end_of_the_message() {
+    let call = |id: &str, number: i32| {
+        start(
+            0,
+            json!({"type": "tool_use", "id": id, "name": "look", "input": {"n": number}}),
+        )
+    };
+    let thinking = start(1, json!({"type": "thinking", "thinking": "Hm", "signature": "c2ln"}));
+    let mut events = vec![message_start(), call("a", 1), call("b", 2), thinking];
+    events.extend(message_end("tool_use"));
+    for events in [&events[..], &events[..events.len() - 1]] {
+        let response = read_events(events).unwrap();
+        let calls = response.tool_calls.iter();
+        let calls: Vec<_> = calls.map(|call| (&*call.id, &*call.arguments)).collect();
+        assert_eq!(calls, [("a", "{\"n\":1}"), ("b", "{\"n\":2}")]);
+        assert_eq!(response.blocks, [], "a block without an end may be incomplete");
+    }
+}
+
+#[test]
+fn pictures_are_blocks_of_their_messages() {
+    let picture = Picture::from_bytes(b"GIF89a").unwrap();
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "R0lGODlh"}});
+    let call = |id: &str| ToolCall {
+        id: id.to_owned(),
+        name: "look".to_owned(),
+        arguments: "{}".to_owned(),
+    };
+    let messages = [
+        Message::user("see").with_pictures(vec![picture.clone()]),
+        Message::assistant("", vec![call("a"), call("b")]),
+        Message::tool(&call("a"), "seen", false).with_pictures(vec![picture.clone()]),
+        Message::tool(&call("b"), "failed", true).with_pictures(vec![picture]),
+    ];
+    let sent = body(&messages, &[], &ChatOptions::default());
+    assert_eq!(
+        sent["messages"][0]["content"],
+        json!([{"type": "text", "text": "see"}, image])
+    );
+    let results = &sent["messages"][2]["content"];
+    assert_eq!(results[0]["content"], json!([{"type": "text", "text": "seen"}, image]));
+    assert_eq!(
+        results[1]["content"],
+        json!([{"type": "text", "text": "failed"}, image])
+    );
+    assert_eq!(results[1].get("is_error"), None, "the API accepts only text in errors");
 }
 
 // attack: F5

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::json_end::JsonEnd;
+use crate::decode::without_lone_surrogates;
 use toolwit_core::{Message, ToolCall};
 
 /// A piece of a tool call. Fields that the provider did not send are empty.
@@ -55,14 +56,13 @@ impl CallPiece<'_> {
     }
 }
 
-/// The part of a call that the listener of the request has not received yet.
-pub(super) struct UnemittedPart<'c> {
+/// The call to which a piece was added.
+pub(super) struct PushedPiece<'c> {
     /// The position of the call in the response.
     pub(super) position: usize,
-    /// The name of the tool, as far as it has arrived.
-    pub(super) name: &'c str,
-    /// A piece of the arguments' JSON.
-    pub(super) arguments: &'c str,
+    /// The name of the tool, as far as it has arrived, and the arguments that the listener of the request has not received
+    /// yet. `None` if the name has not arrived, or if the listener has received the name and all arguments.
+    pub(super) unemitted: Option<(&'c str, &'c str)>,
 }
 
 impl CallAssembly {
@@ -71,13 +71,16 @@ impl CallAssembly {
         self.calls.len()
     }
 
-    /// Adds a piece with the [JSON text](CallPiece::argument_text) of its arguments. Returns the part of its call that the
-    /// listener has not received yet. Returns `None` if the name of the tool has not arrived, or if the listener has
-    /// received the name and the piece adds no arguments.
-    pub(super) fn push(&mut self, piece: CallPiece<'_>, arguments: &str) -> Option<UnemittedPart<'_>> {
+    /// Adds a piece with the [JSON text](CallPiece::argument_text) of its arguments.
+    pub(super) fn push(&mut self, piece: CallPiece<'_>, arguments: &str) -> PushedPiece<'_> {
         let position = match self.call_position(piece) {
             Some(position) => position,
-            None if piece.id.is_empty() && piece.name.is_empty() && arguments.is_empty() => return None,
+            None if piece.id.is_empty() && piece.name.is_empty() && arguments.is_empty() => {
+                return PushedPiece {
+                    position: self.calls.len(),
+                    unemitted: None,
+                };
+            }
             None => {
                 self.calls.push(PartialCall {
                     index: piece.index,
@@ -98,14 +101,16 @@ impl CallAssembly {
         call.arguments_end.push(arguments);
         let argument_bytes = call.arguments.len();
         if call.name.is_empty() || call.emitted_bytes == Some(argument_bytes) {
-            return None;
+            return PushedPiece {
+                position,
+                unemitted: None,
+            };
         }
         let emitted_bytes = call.emitted_bytes.replace(argument_bytes).unwrap_or_default();
-        Some(UnemittedPart {
+        PushedPiece {
             position,
-            name: &call.name,
-            arguments: &call.arguments[emitted_bytes..],
-        })
+            unemitted: Some((&call.name, &call.arguments[emitted_bytes..])),
+        }
     }
 
     /// Returns the position of the call to which a piece belongs, or `None` if the piece starts a new call.
@@ -161,10 +166,12 @@ impl CallAssembly {
             .map(|(call, id)| ToolCall {
                 id,
                 name: call.name,
-                arguments: if is_complete && call.arguments.trim().is_empty() {
+                // Some models write `null` for a tool without parameters.
+                arguments: if is_complete && matches!(call.arguments.trim(), "" | "null") {
                     "{}".to_owned()
                 } else {
-                    call.arguments
+                    // The arguments are JSON within JSON, so that the decoder of the body has not seen their escapes.
+                    without_lone_surrogates(&call.arguments).into_owned()
                 },
             })
             .collect()
@@ -268,6 +275,13 @@ mod tests {
                 call("call_3", "g", "{}")
             ]
         );
+    }
+
+    #[test]
+    fn lone_surrogates_in_arguments_are_replaced() {
+        let pieces =
+            json!([{"id": "a", "name": "f", "arguments": "{\"x\":\"\\ud83d"}, {"id": "a", "arguments": "\"}"}]);
+        assert_eq!(assemble(&pieces), [call("a", "f", "{\"x\":\"\\ufffd\"}")]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::call_assembly::{CallAssembly, CallPiece, UnemittedPart};
+use super::call_assembly::{CallAssembly, CallPiece};
 use crate::http::AttemptFailure;
 use toolwit_agent::model::{ChatDelta, ChatRequest, ChatResponse, FinishReason, TokenUsage};
 use toolwit_core::ProviderBlock;
@@ -23,8 +23,8 @@ pub struct ResponseAssembly<'r> {
     /// The size of the response so far, counted by [`reserve`](Self::reserve).
     bytes: usize,
     bytes_max: usize,
-    /// Whether the listener of the request has received a part of the response.
-    has_emitted: bool,
+    /// Whether a person has read a part of the response.
+    is_shown: bool,
 }
 
 impl<'r> ResponseAssembly<'r> {
@@ -37,14 +37,28 @@ impl<'r> ResponseAssembly<'r> {
             finish_reason: None,
             bytes: 0,
             bytes_max,
-            has_emitted: false,
+            is_shown: false,
         }
     }
 
-    /// Returns whether the listener of the request has received a part of the response. The request must then not be
-    /// repeated.
-    pub(crate) fn has_emitted(&self) -> bool {
-        self.has_emitted
+    /// Returns whether a person has read a part of the response. The request must then not be repeated.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.is_shown
+    }
+
+    /// Discards everything that was read, because the provider starts the response again.
+    ///
+    /// # Errors
+    /// A person has read a part of the response.
+    pub(crate) fn restart(&mut self) -> Result<(), AttemptFailure> {
+        if self.is_shown {
+            let message = "the provider started another response before the first one was complete";
+            return Err(AttemptFailure::malformed(message));
+        }
+        self.response = ChatResponse::default();
+        self.calls = CallAssembly::default();
+        self.finish_reason = None;
+        Ok(())
     }
 
     /// Adds a piece of the text.
@@ -76,25 +90,26 @@ impl<'r> ResponseAssembly<'r> {
 
     /// Adds a piece of a call.
     pub(crate) fn push_call(&mut self, piece: CallPiece<'_>) -> Result<(), AttemptFailure> {
+        self.push_located_call(piece).map(drop)
+    }
+
+    /// Adds a piece of a call. Returns the position of the call in the response.
+    pub(crate) fn push_located_call(&mut self, piece: CallPiece<'_>) -> Result<usize, AttemptFailure> {
         let argument_text = piece.argument_text();
         let previous_call_count = self.calls.len();
         self.reserve(piece.id.len() + piece.name.len() + argument_text.len())?;
-        let unemitted = self.calls.push(piece, &argument_text);
-        if let Some(UnemittedPart {
-            position,
-            name,
-            arguments,
-        }) = unemitted
-        {
+        let pushed = self.calls.push(piece, &argument_text);
+        let position = pushed.position;
+        if let Some((name, arguments)) = pushed.unemitted {
             self.request.emit(ChatDelta::Call {
                 index: position,
                 name,
                 arguments,
             });
-            self.has_emitted = self.request.has_listener();
         }
         let added_calls = self.calls.len() - previous_call_count;
-        self.reserve(added_calls * ITEM_BYTES)
+        self.reserve(added_calls * ITEM_BYTES)?;
+        Ok(position)
     }
 
     /// Adds a provider block at the current position. The provider requires the data of the block in later requests.
@@ -155,7 +170,7 @@ impl<'r> ResponseAssembly<'r> {
             return;
         }
         self.request.emit(delta);
-        self.has_emitted = self.request.has_listener();
+        self.is_shown = self.request.shows_pieces();
     }
 
     /// Adds to the size of the response. Readers call this method for data that they collect themselves. Fails if the

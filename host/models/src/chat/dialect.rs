@@ -3,19 +3,18 @@
 use serde_json::{Value, json};
 
 use super::answer_format::AnswerFormat;
-use super::history::OpenAiHistory;
+use super::history::{OpenAiHistory, ResultPictures};
 use super::max_tokens::MaxTokensField;
 use super::reader::ChunkReader;
 use super::request::WireRequest;
-use crate::client::{ApiProfile, CallIdForm, ClientBuilder, Dialect, default_max_tokens};
+use crate::client::{ApiProfile, CallIdForm, ClientBuilder, Dialect, is_openai_reasoning_model};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::without_added_nulls;
-use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort};
+use toolwit_agent::model::{ChatRequest, DeclaredTool};
 use toolwit_core::ToolCall;
 
-/// The default maximum number of tokens of a response from a server on this machine. Such a server may refuse a maximum
-/// above its context window.
-const MAX_TOKENS_LOCAL: u32 = 2_048;
+/// Parts of the names of models that only their providers run.
+const HOSTED_MODELS: [&str; 5] = ["gpt-4", "chatgpt", "claude", "gemini", "grok"];
 
 /// The chat-completions API.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +33,8 @@ pub(super) enum ChatProvider {
     Mistral,
     /// DeepSeek. It can constrain an answer to JSON, but not to a schema.
     DeepSeek,
+    /// The API of Gemini that is compatible with OpenAI's.
+    Gemini,
     /// A server on this machine, such as llama.cpp, vLLM or Ollama. Its model may have a small context window.
     Local,
     /// Another provider or server.
@@ -43,7 +44,7 @@ pub(super) enum ChatProvider {
 
 impl ClientBuilder<ChatCompletions> {
     /// Sets the way in which the provider constrains an answer to a schema. The default follows from the host: a schema
-    /// for OpenAI, Azure, Mistral and servers on this machine, JSON for DeepSeek, the prompt for others.
+    /// for OpenAI, Azure, Mistral, Gemini and servers on this machine, JSON for DeepSeek, the prompt for others.
     pub fn answer_format(mut self, format: AnswerFormat) -> Self {
         self.dialect.answer_format = Some(format);
         self
@@ -64,6 +65,8 @@ impl ChatProvider {
             "api.mistral.ai" => Self::Mistral,
             "api.deepseek.com" => Self::DeepSeek,
             "localhost" | "127.0.0.1" | "::1" | "[::1]" => Self::Local,
+            "generativelanguage.googleapis.com" => Self::Gemini,
+            host if host.ends_with("aiplatform.googleapis.com") => Self::Gemini,
             host if host.ends_with(".openai.azure.com") => Self::OpenAi,
             _ => Self::Other,
         }
@@ -79,7 +82,22 @@ impl ChatProvider {
     pub(super) fn call_id_form(self) -> CallIdForm {
         match self {
             Self::Mistral => CallIdForm::NineCharacters,
-            _ => CallIdForm::Any,
+            // OpenAI refuses longer ids, and so may every server that checks requests as OpenAI does.
+            _ => CallIdForm::Short,
+        }
+    }
+
+    /// Returns the place of the pictures of results. OpenAI accepts only text in results. Mistral, and the templates of many
+    /// local models, do not accept a message of the user after a result. A server on this machine with the model of a provider
+    /// is a gateway to that provider.
+    fn result_pictures(self, model: &str) -> ResultPictures {
+        let is_local_model = self == Self::Local
+            && !is_openai_reasoning_model(model)
+            && !HOSTED_MODELS.iter().any(|part| model.contains(part));
+        if self == Self::Mistral || is_local_model {
+            ResultPictures::InResult
+        } else {
+            ResultPictures::AfterResults
         }
     }
 
@@ -87,7 +105,7 @@ impl ChatProvider {
     /// because of the field, so that the schema is only in the prompt.
     fn answer_format(self) -> AnswerFormat {
         match self {
-            Self::OpenAi | Self::Mistral | Self::Local => AnswerFormat::Schema,
+            Self::OpenAi | Self::Mistral | Self::Gemini | Self::Local => AnswerFormat::Schema,
             Self::DeepSeek => AnswerFormat::Json,
             Self::Other => AnswerFormat::Prompt,
         }
@@ -129,7 +147,18 @@ impl Dialect for ChatCompletions {
 
     fn body(&self, model: &str, request: ChatRequest<'_>, block_issuer: &str, mode: ResponseMode) -> Value {
         let max_tokens_field = self.max_tokens_field.unwrap_or(MaxTokensField::MaxTokens);
-        let messages = OpenAiHistory::for_provider(request.messages, block_issuer, self.provider.call_id_form());
+        let provider = self.provider;
+        let messages = OpenAiHistory::for_provider(
+            request.messages,
+            block_issuer,
+            provider.call_id_form(),
+            provider.result_pictures(model),
+        );
+        let messages = if self.provider == ChatProvider::Gemini && model.contains("gemini-3") {
+            messages.with_signature_placeholders()
+        } else {
+            messages
+        };
         let answer_format = self.answer_format.unwrap_or_else(|| self.provider.answer_format());
         let response_format = request.options.answer_schema.as_ref().and_then(|schema| {
             let is_strict = self.provider.is_strict();
@@ -139,13 +168,6 @@ impl Dialect for ChatCompletions {
             .with_max_tokens_field(max_tokens_field)
             .with_response_format(response_format);
         serde_json::to_value(wire_request).unwrap_or_default()
-    }
-
-    fn max_tokens(&self, _model: &str, effort: Option<ReasoningEffort>) -> u32 {
-        match self.provider {
-            ChatProvider::Local => MAX_TOKENS_LOCAL,
-            _ => default_max_tokens(effort),
-        }
     }
 
     fn reader(&self) -> ChunkReader {

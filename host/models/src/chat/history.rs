@@ -2,18 +2,23 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
+use super::content::WireContent;
+use super::wire_message::WireMessage;
 use crate::client::CallIdForm;
 use toolwit_agent::model::ModelError;
-use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
+use toolwit_core::{Message, Picture, Role, ToolCall};
+
+/// The placeholder for the signature of a call without one, such as a call of another model.
+const SIGNATURE_PLACEHOLDER: &str = "skip_thought_signature_validator";
 
 /// A history in the format of the chat-completions API, which can be serialized and deserialized as JSON.
 ///
 /// Roles, texts, calls with their ids, names and argument texts, and the call ids of results are preserved. The format
 /// has no field for the time of a message or for whether a result is an error: after deserialization these are the
-/// current time and `false`. The provider blocks of messages are not serialized. Images and audio in a history of
+/// current time and `false`. The provider blocks of messages are not serialized. The pictures of results follow the results as
+/// a message of the user, because the API accepts only text in results. Audio and the addresses of images in a history of
 /// another client are dropped; its reasoning is dropped by [`into_messages`](Self::into_messages).
 ///
 /// ```
@@ -30,85 +35,55 @@ use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 #[serde(transparent)]
 pub struct OpenAiHistory(Vec<WireMessage>);
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "role", rename_all = "lowercase")]
-enum WireMessage {
-    #[serde(alias = "developer")]
-    System {
-        #[serde(deserialize_with = "deserialize_content")]
-        content: String,
-    },
-    User {
-        #[serde(deserialize_with = "deserialize_content")]
-        content: String,
-    },
-    Assistant {
-        /// `null` if the message has calls and no text. The API requires a text if the message has no calls.
-        #[serde(default, deserialize_with = "deserialize_some_content")]
-        content: Option<String>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
-        tool_calls: Vec<WireCall>,
-        /// The reasoning as its provider sent it. This field and `reasoning_details` are dropped when a history is
-        /// converted to messages.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reasoning_content: Option<Value>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reasoning_details: Option<Value>,
-    },
-    Tool {
-        tool_call_id: String,
-        /// The name of the tool. Other clients may write this field. It is never serialized, because the call also
-        /// contains the name.
-        #[serde(default, skip_serializing)]
-        name: Option<String>,
-        #[serde(deserialize_with = "deserialize_content")]
-        content: String,
-    },
-}
-
-/// A call in an assistant message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct WireCall {
-    #[serde(default, deserialize_with = "null_as_default")]
-    id: String,
-    #[serde(rename = "type", default)]
-    kind: CallKind,
-    function: WireFunction,
-}
-
-/// The kind of a call. The host declares functions only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum CallKind {
-    #[default]
-    Function,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct WireFunction {
-    name: String,
-    /// The arguments as JSON text. Some servers send a JSON object instead.
-    #[serde(default, deserialize_with = "deserialize_arguments")]
-    arguments: String,
+/// The place of the pictures of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ResultPictures {
+    /// In the content of the result.
+    InResult,
+    /// In a message of the user after the results of a response.
+    AfterResults,
 }
 
 impl From<&[Message]> for OpenAiHistory {
     fn from(messages: &[Message]) -> Self {
         // No provider block has an empty issuer. The history therefore contains no reasoning.
-        let messages = messages
-            .iter()
-            .map(|message| WireMessage::new(message, "", CallIdForm::Any));
-        Self(messages.collect())
+        Self::for_provider(messages, "", CallIdForm::Any, ResultPictures::AfterResults)
     }
 }
 
 impl OpenAiHistory {
     /// Converts messages for a provider, with the reasoning from those provider blocks that `block_issuer` issued.
-    pub(super) fn for_provider(messages: &[Message], block_issuer: &str, id_form: CallIdForm) -> Self {
-        let messages = messages
-            .iter()
-            .map(|message| WireMessage::new(message, block_issuer, id_form));
-        Self(messages.collect())
+    pub(super) fn for_provider(
+        messages: &[Message],
+        block_issuer: &str,
+        id_form: CallIdForm,
+        result_pictures: ResultPictures,
+    ) -> Self {
+        let mut wire_messages = Vec::with_capacity(messages.len());
+        let mut later_pictures = WireContent::default();
+        for message in messages {
+            let mut wire_message = WireMessage::new(message, block_issuer, id_form);
+            match (&message.role, &mut wire_message) {
+                (_, WireMessage::Tool { content, .. }) if result_pictures == ResultPictures::InResult => {
+                    content.extend(WireContent::default().with_pictures(&message.pictures));
+                }
+                (Role::Tool { name, .. }, _) => later_pictures.extend(labelled_pictures(name, &message.pictures)),
+                // The user must not have two messages in a row.
+                (_, WireMessage::User { content }) => content.prepend(std::mem::take(&mut later_pictures)),
+                _ => push_pictures(&mut wire_messages, std::mem::take(&mut later_pictures)),
+            }
+            wire_messages.push(wire_message);
+        }
+        push_pictures(&mut wire_messages, later_pictures);
+        Self(wire_messages)
+    }
+
+    /// Adds a placeholder to each message whose first call has no signature. Newer models of Gemini refuse such messages.
+    pub(super) fn with_signature_placeholders(mut self) -> Self {
+        for message in &mut self.0 {
+            message.sign_first_call(SIGNATURE_PLACEHOLDER);
+        }
+        self
     }
 
     /// Converts the history to messages.
@@ -119,16 +94,24 @@ impl OpenAiHistory {
         let mut names: HashMap<String, String> = HashMap::new();
         let mut messages = Vec::with_capacity(self.0.len());
         for message in self.0 {
-            messages.push(Message::new(match message {
-                WireMessage::System { content } => Role::System { content },
-                WireMessage::User { content } => Role::User { content },
+            let mut pictures = Vec::new();
+            let role = match message {
+                WireMessage::System { content } => Role::System {
+                    content: content.into_text(),
+                },
+                WireMessage::User { content } => {
+                    pictures = content.pictures();
+                    Role::User {
+                        content: content.into_text(),
+                    }
+                }
                 WireMessage::Assistant {
                     content, tool_calls, ..
                 } => {
                     let tool_calls: Vec<ToolCall> = tool_calls.into_iter().map(ToolCall::from).collect();
                     names.extend(tool_calls.iter().map(|call| (call.id.clone(), call.name.clone())));
                     Role::Assistant {
-                        content: content.unwrap_or_default(),
+                        content: content.unwrap_or_default().into_text(),
                         tool_calls,
                         blocks: Vec::new(),
                     }
@@ -143,118 +126,29 @@ impl OpenAiHistory {
                         None => return Err(result_without_call(&tool_call_id)),
                     },
                     tool_call_id,
-                    content,
+                    content: content.into_text(),
                     is_error: false,
                 },
-            }));
+            };
+            messages.push(Message::new(role).with_pictures(pictures));
         }
         Ok(messages)
     }
 }
 
-impl WireMessage {
-    fn new(message: &Message, block_issuer: &str, id_form: CallIdForm) -> Self {
-        match &message.role {
-            Role::System { content } => Self::System {
-                content: content.clone(),
-            },
-            Role::User { content } => Self::User {
-                content: content.clone(),
-            },
-            Role::Assistant {
-                content,
-                tool_calls,
-                blocks,
-            } => Self::Assistant {
-                content: Some(content.clone()).filter(|content| !content.is_empty() || tool_calls.is_empty()),
-                tool_calls: tool_calls.iter().map(|call| WireCall::new(call, id_form)).collect(),
-                // Some models refuse the reasoning of a message without calls.
-                reasoning_content: block_field(blocks, block_issuer, "reasoning_content")
-                    .filter(|_| !tool_calls.is_empty()),
-                reasoning_details: block_field(blocks, block_issuer, "reasoning_details"),
-            },
-            Role::Tool {
-                tool_call_id, content, ..
-            } => Self::Tool {
-                tool_call_id: id_form.apply_to(tool_call_id).into_owned(),
-                name: None,
-                content: content.clone(),
-            },
-        }
+/// Returns the pictures of a result after a line that names its tool, or an empty content for a result without pictures.
+fn labelled_pictures(tool: &str, pictures: &[Picture]) -> WireContent {
+    if pictures.is_empty() {
+        return WireContent::default();
     }
+    WireContent::text(format!("[pictures of the result of `{tool}`]")).with_pictures(pictures)
 }
 
-/// Returns the value of a field, from the first provider block of `block_issuer` that contains the field.
-fn block_field(blocks: &[ProviderBlock], block_issuer: &str, field: &str) -> Option<Value> {
-    let mut blocks_of_issuer = blocks.iter().filter(|block| block.issuer == block_issuer);
-    blocks_of_issuer.find_map(|block| block.data.get(field).cloned())
-}
-
-impl WireCall {
-    fn new(call: &ToolCall, id_form: CallIdForm) -> Self {
-        Self {
-            id: id_form.apply_to(&call.id).into_owned(),
-            kind: CallKind::Function,
-            function: WireFunction {
-                name: call.name.clone(),
-                arguments: call.arguments.clone(),
-            },
-        }
+/// Appends the pictures of the results before as a message of the user, if there are any.
+fn push_pictures(messages: &mut Vec<WireMessage>, content: WireContent) {
+    if !content.is_empty() {
+        messages.push(WireMessage::User { content });
     }
-}
-
-impl From<WireCall> for ToolCall {
-    fn from(call: WireCall) -> Self {
-        Self {
-            id: call.id,
-            name: call.function.name,
-            arguments: call.function.arguments,
-        }
-    }
-}
-
-/// Deserializes a content: a text, `null`, or a list of parts, whose texts are concatenated.
-fn deserialize_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Content {
-        Text(String),
-        Parts(Vec<Part>),
-    }
-
-    #[derive(Deserialize)]
-    struct Part {
-        text: Option<String>,
-    }
-
-    Ok(match Option::<Content>::deserialize(deserializer)? {
-        None => String::new(),
-        Some(Content::Text(text)) => text,
-        Some(Content::Parts(parts)) => parts.into_iter().filter_map(|part| part.text).collect(),
-    })
-}
-
-/// Deserializes a content as `Some`. `null` becomes an empty text.
-fn deserialize_some_content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    deserialize_content(deserializer).map(Some)
-}
-
-/// Deserializes arguments: a text, `null` or any other JSON value, which becomes its text.
-fn deserialize_arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Ok(match Value::deserialize(deserializer)? {
-        Value::String(text) => text,
-        Value::Null => String::new(),
-        other => other.to_string(),
-    })
-}
-
-/// Deserializes a value. `null` becomes the default.
-fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 fn result_without_call(id: &str) -> ModelError {
@@ -269,7 +163,7 @@ fn result_without_call(id: &str) -> ModelError {
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -357,6 +251,38 @@ mod tests {
             _ => None,
         });
         assert_eq!(names.collect::<Vec<_>>(), ["f", "g"]);
+    }
+
+    #[test]
+    fn pictures_of_the_user_are_parts_and_those_of_results_follow_all_results() {
+        let picture = Picture::from_bytes(b"GIF89a").unwrap();
+        let call = |id: &str| ToolCall {
+            id: id.to_owned(),
+            name: "look".to_owned(),
+            arguments: "{}".to_owned(),
+        };
+        let image = json!({"type": "image_url", "image_url": {"url": picture.data_url()}});
+        let label = json!({"type": "text", "text": "[pictures of the result of `look`]"});
+        let mut messages = vec![
+            Message::user("see").with_pictures(vec![picture.clone()]),
+            Message::assistant("", vec![call("a"), call("b")]),
+            Message::tool(&call("a"), "1", false).with_pictures(vec![picture.clone()]),
+            Message::tool(&call("b"), "2", false),
+        ];
+        let wire = |messages: &[Message]| serde_json::to_value(OpenAiHistory::from(messages)).unwrap();
+        let sent = wire(&messages);
+        assert_eq!(sent[0]["content"], json!([{"type": "text", "text": "see"}, image]));
+        assert_eq!((&sent[2]["content"], &sent[3]["content"]), (&json!("1"), &json!("2")));
+        assert_eq!(sent[4], json!({"role": "user", "content": [label, image]}));
+        assert_eq!(deserialize(sent)[0].pictures, [picture]);
+        messages.push(Message::user("and?"));
+        let joined = json!({"role": "user", "content": [label, image, {"type": "text", "text": "and?"}]});
+        assert_eq!(wire(&messages)[4], joined);
+        assert_eq!(wire(&messages).as_array().unwrap().len(), 5);
+        let in_result = OpenAiHistory::for_provider(&messages, "", CallIdForm::Any, ResultPictures::InResult);
+        let in_result = serde_json::to_value(in_result).unwrap();
+        assert_eq!(in_result[2]["content"], json!([{"type": "text", "text": "1"}, image]));
+        assert_eq!(in_result[4], json!({"role": "user", "content": "and?"}));
     }
 
     #[test]

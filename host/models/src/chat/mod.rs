@@ -1,11 +1,13 @@
 //! The OpenAI chat-completions API, which most providers and local servers implement.
 
 mod answer_format;
+mod content;
 mod dialect;
 mod history;
 mod max_tokens;
 mod reader;
 mod request;
+mod wire_message;
 
 pub use answer_format::AnswerFormat;
 pub use dialect::ChatCompletions;

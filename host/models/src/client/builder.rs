@@ -6,8 +6,8 @@ use super::dialect::Dialect;
 use super::model_client::ModelClient;
 use crate::environment;
 use crate::http::{
-    Authentication, Endpoint, EndpointAddress, KeyHeader, KeySource, PlainHttp, RequestLimits, ResponseMode,
-    RetryPolicy, Secret,
+    Authentication, Endpoint, EndpointAddress, EndpointOptions, ExtraHeader, KeyHeader, KeySource, ModelProxy,
+    PlainHttp, RequestLimits, ResponseMode, RetryPolicy, Secret,
 };
 use toolwit_agent::model::ModelError;
 
@@ -36,6 +36,8 @@ pub struct ClientBuilder<D> {
     authentication: Authentication,
     /// The environment variable that an error suggests if the key is missing. `None` if the key is not read from one.
     key_variable: Option<&'static str>,
+    extra_headers: Vec<ExtraHeader>,
+    proxy: ModelProxy,
     mode: ResponseMode,
     limits: RequestLimits,
     pub(crate) dialect: D,
@@ -81,10 +83,13 @@ impl<D: Dialect> ClientBuilder<D> {
                 plain_http: PlainHttp::default(),
             },
             key_variable: None,
+            extra_headers: Vec::new(),
+            proxy: ModelProxy::default(),
             mode: ResponseMode::default(),
             limits: RequestLimits {
                 request_timeout: Duration::from_secs(300),
                 connect_timeout: Duration::from_secs(10),
+                end_timeout: Duration::from_secs(3),
                 response_bytes_max: 16 << 20,
                 retry: RetryPolicy::default(),
             },
@@ -146,6 +151,20 @@ impl<D: Dialect> ClientBuilder<D> {
         self
     }
 
+    /// Adds a header to every request, such as one that a gateway requires. Its value does not appear in logs or errors. Like a
+    /// key, it is sent to other machines over HTTPS only, unless [`plain_http`](Self::plain_http) allows more.
+    pub fn header(mut self, name: impl Into<String>, value: Secret) -> Self {
+        let name = name.into();
+        self.extra_headers.push(ExtraHeader { name, value });
+        self
+    }
+
+    /// Sets the proxy through which requests are sent.
+    pub fn proxy(mut self, proxy: ModelProxy) -> Self {
+        self.proxy = proxy;
+        self
+    }
+
     /// Sets whether responses are streamed or arrive when they are complete.
     pub fn response_mode(mut self, mode: ResponseMode) -> Self {
         self.mode = mode;
@@ -163,6 +182,13 @@ impl<D: Dialect> ClientBuilder<D> {
     /// Sets the timeout of a connection attempt, in milliseconds.
     pub fn connect_timeout_ms(mut self, millis: u64) -> Self {
         self.limits.connect_timeout = Duration::from_millis(millis);
+        self
+    }
+
+    /// Sets the time without a further event after which a streamed response is complete although its end mark is missing.
+    #[cfg(test)]
+    pub(crate) fn end_timeout_ms(mut self, millis: u64) -> Self {
+        self.limits.end_timeout = Duration::from_millis(millis);
         self
     }
 
@@ -185,8 +211,9 @@ impl<D: Dialect> ClientBuilder<D> {
     /// [`ModelError::Configuration`] if
     /// - the base URL is invalid,
     /// - there is no key and the base URL has the host of the default base URL,
-    /// - the key is not a valid header value, or would be sent to another machine over plain HTTP although
-    ///   [`plain_http`](Self::plain_http) does not allow it, or
+    /// - the key or an extra header is not a valid header value, or would be sent to another machine over plain HTTP although
+    ///   [`plain_http`](Self::plain_http) does not allow it,
+    /// - the URL of the proxy is invalid, or
     /// - TLS is needed and the machine has no root certificates.
     pub fn build(self) -> Result<ModelClient<D>, ModelError> {
         let profile = D::PROFILE;
@@ -199,7 +226,15 @@ impl<D: Dialect> ClientBuilder<D> {
         }
         let block_issuer = format!("{}:{host}", profile.name);
         let dialect = self.dialect.with_defaults_for(&host, &self.model);
-        let endpoint = Endpoint::new(address, self.authentication, profile.headers, self.mode, self.limits)?;
+        let options = EndpointOptions {
+            authentication: self.authentication,
+            headers: profile.headers,
+            extra_headers: self.extra_headers,
+            proxy: self.proxy,
+            mode: self.mode,
+            limits: self.limits,
+        };
+        let endpoint = Endpoint::new(address, options)?;
         Ok(ModelClient::new(self.model, block_issuer, endpoint, dialect))
     }
 

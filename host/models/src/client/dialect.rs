@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::model_names::reasons_by_default;
 use crate::assembly::ResponseAssembly;
 use crate::http::{AttemptFailure, KeyHeader, ResponseMode};
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort};
@@ -65,8 +66,9 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     fn body(&self, model: &str, request: ChatRequest<'_>, block_issuer: &str, mode: ResponseMode) -> Value;
 
     /// Returns the maximum number of tokens of a response, including its reasoning, for a request whose options do not set it.
-    fn max_tokens(&self, _model: &str, effort: Option<ReasoningEffort>) -> u32 {
-        default_max_tokens(effort)
+    fn max_tokens(&self, model: &str, effort: Option<ReasoningEffort>) -> u32 {
+        let default_effort = reasons_by_default(model).then_some(ReasoningEffort::Medium);
+        default_max_tokens(effort.or(default_effort))
     }
 
     /// Returns a reader for one response.
@@ -83,7 +85,10 @@ pub trait Dialect: Clone + fmt::Debug + Default + Send + Sync + 'static {
     }
 }
 
-/// The default maximum number of tokens of a response without reasoning. All current models accept this number.
+/// The maximum number of tokens of a response that is sent after a provider refused the default.
+pub(crate) const MAX_TOKENS_REDUCED: u32 = 2_048;
+
+/// The default maximum number of tokens of a response without reasoning. Most current models accept this number.
 const MAX_TOKENS_DEFAULT: u32 = 8_192;
 
 /// The default maximum number of tokens of a response and its reasoning.

@@ -7,6 +7,7 @@ mod builder;
 mod dialect;
 mod message_parts;
 mod model_client;
+mod model_names;
 mod response_body;
 mod tool_call_id;
 
@@ -14,6 +15,7 @@ pub use builder::ClientBuilder;
 pub(super) use dialect::{ApiProfile, Dialect, ReaderState, ResponseReader, default_max_tokens};
 pub(super) use message_parts::{MessagePart, message_parts};
 pub use model_client::ModelClient;
+pub(super) use model_names::is_openai_reasoning_model;
 pub(super) use tool_call_id::CallIdForm;
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use crate::http::{AttemptFailure, ProviderError};
 pub(super) struct BodyReader<R> {
     decoder: BodyDecoder,
     reader: R,
-    /// Whether an event has been read, so that the body is a stream.
-    has_events: bool,
+    /// The number of events that have been read. If there is one, the body is a stream.
+    event_count: usize,
 }
 
 impl<R: ResponseReader> BodyReader<R> {
@@ -20,7 +20,7 @@ impl<R: ResponseReader> BodyReader<R> {
         Self {
             decoder: BodyDecoder::new(bytes_max),
             reader,
-            has_events: false,
+            event_count: 0,
         }
     }
 
@@ -51,7 +51,10 @@ impl<R: ResponseReader> BodyReader<R> {
         if self.read_parts(parts, response)? == ReaderState::Done {
             return Ok(());
         }
-        if !self.has_events {
+        if self.event_count == 0 && self.decoder.is_blank() {
+            return Err(AttemptFailure::empty());
+        }
+        if self.event_count == 0 {
             return Err(self
                 .decoder
                 .not_a_response(content_type, "it has neither a JSON document nor an event"));
@@ -69,7 +72,12 @@ impl<R: ResponseReader> BodyReader<R> {
 
     /// Returns whether the response would be complete if the body ended here.
     pub(super) fn is_complete(&self, response: &ResponseAssembly<'_>) -> bool {
-        self.has_events && response.has_stop_reason()
+        self.event_count > 0 && response.has_stop_reason()
+    }
+
+    /// Returns the number of events that have been read.
+    pub(super) fn event_count(&self) -> usize {
+        self.event_count
     }
 
     /// Reads the parts of a body in order, up to the part that completes the response.
@@ -86,12 +94,12 @@ impl<R: ResponseReader> BodyReader<R> {
                     ReaderState::Done
                 }
                 BodyPart::Event(event) => {
-                    self.has_events = true;
+                    self.event_count += 1;
                     check_error(&event)?;
                     self.reader.read_event(&event, response)?
                 }
                 // An end mark before the first event is not the end of a response.
-                BodyPart::End if self.has_events => ReaderState::Done,
+                BodyPart::End if self.event_count > 0 => ReaderState::Done,
                 BodyPart::End => ReaderState::Open,
             };
             if reader_state == ReaderState::Done {
@@ -109,10 +117,11 @@ fn check_error(value: &Value) -> Result<(), AttemptFailure> {
     let error = value.non_null("error").filter(|error| match error {
         Value::String(text) => !text.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
+        Value::Bool(is_error) => *is_error,
         _ => false,
     });
-    match error {
-        Some(error) => Err(ProviderError::from_json(error).into_failure(200, None)),
-        None => Ok(()),
+    if error.is_some() || value.text("object") == "error" {
+        return Err(ProviderError::from_envelope(value).into_failure(200, None));
     }
+    Ok(())
 }

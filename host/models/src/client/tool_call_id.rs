@@ -9,6 +9,8 @@ pub(crate) enum CallIdForm {
     /// Any text.
     #[default]
     Any,
+    /// Any text of at most 40 bytes.
+    Short,
     /// From 1 to 64 ASCII letters, digits, `_` and `-`.
     Word,
     /// Nine ASCII letters and digits.
@@ -22,6 +24,7 @@ impl CallIdForm {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let has_this_form = match self {
             Self::Any => true,
+            Self::Short => id.len() <= 40,
             Self::Word => !id.is_empty() && id.len() <= 64 && id.bytes().all(is_word),
             Self::NineCharacters => id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
         };
@@ -33,7 +36,7 @@ impl CallIdForm {
         let digits = format!("{:016x}", hasher.finish());
         Cow::Owned(match self {
             Self::NineCharacters => digits[..9].to_owned(),
-            Self::Any | Self::Word => format!("call_{digits}"),
+            Self::Any | Self::Short | Self::Word => format!("call_{digits}"),
         })
     }
 }
@@ -64,6 +67,10 @@ mod tests {
             );
         }
         assert_eq!(CallIdForm::Any.apply_to("functions.add:0"), "functions.add:0");
+        let long = "functions.add:0".repeat(3);
+        let short = CallIdForm::Short.apply_to(&long);
+        assert!(short.len() <= 40 && CallIdForm::Short.apply_to(&long) == short);
+        assert_eq!(CallIdForm::Short.apply_to(&long[..40]), long[..40]);
         assert_eq!(CallIdForm::Word.apply_to("toolu_01-A"), "toolu_01-A");
     }
 }

@@ -1,10 +1,16 @@
 //! A decoder of response bodies: JSON documents and streams of events.
 
-use serde_json::{Deserializer, Value};
+use std::borrow::Cow;
 
-use super::event_decoder::{EventDecoder, OversizedEvent};
+use serde_json::{Deserializer, Value, json};
+
+use super::event_decoder::{EventDecoder, EventText, OversizedEvent};
+use super::surrogates::without_lone_surrogates;
 use crate::http::AttemptFailure;
 use toolwit_core::text::json_part_count;
+
+/// The byte order mark in UTF-8. A body may start with it.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The data of the event that ends a stream of the OpenAI API.
 const END_MARK: &str = "[DONE]";
@@ -41,8 +47,8 @@ pub(crate) struct BodyDecoder {
 /// The format of a body, as far as it is known.
 #[derive(Debug)]
 enum BodyFormat {
-    /// Only white space has arrived.
-    Unknown,
+    /// Only white space, and possibly the start of a byte order mark, has arrived. The bytes are those of the mark.
+    Unknown(Vec<u8>),
     /// A JSON body, with its bytes that have arrived.
     Json(Vec<u8>),
     Events(EventDecoder),
@@ -52,7 +58,7 @@ impl BodyDecoder {
     /// Creates a decoder. `bytes_max` limits a JSON body, and each event of a stream.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
-            format: BodyFormat::Unknown,
+            format: BodyFormat::Unknown(Vec::new()),
             bytes_read: 0,
             bytes_max,
         }
@@ -64,39 +70,63 @@ impl BodyDecoder {
     /// # Errors
     /// A JSON body or an event exceeds its maximum size, an event has too many values, or an event starts with `{` and is not
     /// valid JSON.
-    pub(crate) fn push(&mut self, mut piece: &[u8]) -> Result<Vec<BodyPart>, AttemptFailure> {
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Vec<BodyPart>, AttemptFailure> {
         self.bytes_read += piece.len();
-        if matches!(self.format, BodyFormat::Unknown) {
-            piece = piece.trim_ascii_start();
-            match piece.first() {
-                None => {}
-                Some(b'{' | b'[') => self.format = BodyFormat::Json(Vec::new()),
-                Some(_) => self.format = BodyFormat::Events(EventDecoder::new(self.bytes_max)),
+        let mut piece = Cow::Borrowed(piece);
+        if let BodyFormat::Unknown(start) = &mut self.format {
+            start.extend_from_slice(&piece);
+            let text = start.trim_ascii_start();
+            let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).trim_ascii_start();
+            let is_start_of_mark = BYTE_ORDER_MARK.starts_with(text);
+            let format = match text.first() {
+                Some(b'{' | b'[') => Some(BodyFormat::Json(Vec::new())),
+                Some(_) if !is_start_of_mark => Some(BodyFormat::Events(EventDecoder::new(self.bytes_max))),
+                // The white space so far is not needed any more. It would otherwise be read again with each piece.
+                _ => None,
+            };
+            let text = text.to_vec();
+            match format {
+                Some(format) => {
+                    self.format = format;
+                    piece = Cow::Owned(text);
+                }
+                None => *start = text,
             }
         }
         let mut events = Vec::new();
         match &mut self.format {
             BodyFormat::Events(decoder) => decoder
-                .push(piece, &mut events)
+                .push(&piece, &mut events)
                 .map_err(|OversizedEvent| oversized("an event of the stream", self.bytes_max))?,
             _ if self.bytes_read > self.bytes_max => return Err(oversized("it", self.bytes_max)),
-            BodyFormat::Json(document) => document.extend_from_slice(piece),
-            BodyFormat::Unknown => {}
+            BodyFormat::Json(document) => document.extend_from_slice(&piece),
+            BodyFormat::Unknown(_) => {}
         }
         event_parts(&events)
+    }
+
+    /// Returns whether the body so far has nothing but white space, comments and events without content, such as keep-alive
+    /// texts.
+    pub(crate) fn is_blank(&self) -> bool {
+        match &self.format {
+            BodyFormat::Unknown(_) => true,
+            BodyFormat::Json(_) => false,
+            BodyFormat::Events(decoder) => !decoder.has_other_lines(),
+        }
     }
 
     /// Decodes the end of the body and returns the parts that it completes.
     ///
     /// # Errors
-    /// The body is empty, is invalid JSON, has too many values, or ends with an invalid event.
+    /// The body is invalid JSON, has too many values, or ends with an invalid event.
     pub(crate) fn finish(&mut self, content_type: &str) -> Result<Vec<BodyPart>, AttemptFailure> {
         let mut events = Vec::new();
         match &mut self.format {
-            BodyFormat::Unknown => return Err(self.not_a_response(content_type, "it is empty")),
+            BodyFormat::Unknown(_) => {}
             BodyFormat::Json(document) => {
                 check_value_count(document)?;
-                return document_parts(document).map_err(|error| self.not_a_response(content_type, &error.to_string()));
+                let text = String::from_utf8_lossy(document);
+                return document_parts(&text).map_err(|error| self.not_a_response(content_type, &error.to_string()));
             }
             BodyFormat::Events(decoder) => decoder.finish(&mut events),
         }
@@ -113,30 +143,53 @@ impl BodyDecoder {
     }
 }
 
-/// Parses the data of events. Data that is neither an object nor the end mark, such as a keep-alive text, is ignored.
-fn event_parts(events: &[String]) -> Result<Vec<BodyPart>, AttemptFailure> {
+/// Parses the data of events. Data that is neither an object nor the end mark, such as a keep-alive text, is ignored. The data
+/// of an event with the name `error` becomes an object with this error, unless it is such an object.
+fn event_parts(events: &[EventText]) -> Result<Vec<BodyPart>, AttemptFailure> {
     let mut parts = Vec::new();
-    for data in events {
+    for EventText { is_error, data } in events {
         if data.trim() == END_MARK {
             parts.push(BodyPart::End);
+            continue;
         }
         if !data.trim_start().starts_with('{') {
+            if *is_error {
+                parts.push(BodyPart::Event(json!({"error": data.trim()})));
+            }
             continue;
         }
         check_value_count(data.as_bytes())?;
         // If a server omits the blank line between events, several objects are the data of one event.
-        for value in Deserializer::from_str(data).into_iter::<Value>() {
-            let value = value
-                .map_err(|error| AttemptFailure::malformed(format!("an event of the stream is not JSON: {error}")))?;
-            parts.push(BodyPart::Event(value));
-        }
+        let values = values_of(data)
+            .map_err(|error| AttemptFailure::malformed(format!("an event of the stream is not JSON: {error}")))?;
+        let has_error = |value: &Value| value.get("error").is_some_and(|error| !error.is_null());
+        parts.extend(values.into_iter().map(|value| {
+            if *is_error && !has_error(&value) {
+                BodyPart::Event(json!({"error": value}))
+            } else {
+                BodyPart::Event(value)
+            }
+        }));
     }
     Ok(parts)
 }
 
+/// Parses the JSON values of a text. If the text is not valid JSON because of lone surrogates, they are replaced.
+fn values_of(text: &str) -> Result<Vec<Value>, serde_json::Error> {
+    let parse = |text: &str| {
+        Deserializer::from_str(text)
+            .into_iter()
+            .collect::<Result<Vec<Value>, _>>()
+    };
+    parse(text).or_else(|error| match without_lone_surrogates(text) {
+        Cow::Owned(text) => parse(&text),
+        Cow::Borrowed(_) => Err(error),
+    })
+}
+
 /// Parses a JSON body. The documents of a body with several documents, and the elements of an array, are events.
-fn document_parts(text: &[u8]) -> Result<Vec<BodyPart>, serde_json::Error> {
-    let mut values: Vec<Value> = Deserializer::from_slice(text).into_iter().collect::<Result<_, _>>()?;
+fn document_parts(text: &str) -> Result<Vec<BodyPart>, serde_json::Error> {
+    let mut values = values_of(text)?;
     if let [Value::Array(elements)] = values.as_mut_slice() {
         return Ok(std::mem::take(elements).into_iter().map(BodyPart::Event).collect());
     }
@@ -205,14 +258,68 @@ mod tests {
         assert_eq!(decode(stream).unwrap(), [event(&one), BodyPart::End]);
     }
 
+    #[test]
+    fn a_body_is_blank_until_it_has_content_or_lines_of_no_event() {
+        let is_blank = |body: &str| {
+            let mut decoder = BodyDecoder::new(1_000);
+            decoder.push(body.as_bytes()).unwrap();
+            decoder.finish("").unwrap();
+            decoder.is_blank()
+        };
+        for body in [
+            "",
+            " \n",
+            "\u{feff}",
+            ": hi\n\n",
+            "event: ping\ndata: ping\n\n",
+            "data: [DONE]\n\n",
+        ] {
+            assert!(is_blank(body), "{body:?}");
+        }
+        assert!(!is_blank("<html>Sign in</html>") && !is_blank("{}"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_invalid_utf_8_and_lone_surrogates_lose_nothing_else() {
+        let document = |value: Value| vec![BodyPart::Document(value)];
+        let marked = "\u{feff} {\"a\": 1}".as_bytes();
+        for cut in 0..marked.len() {
+            let mut decoder = BodyDecoder::new(1_000);
+            decoder.push(&marked[..cut]).unwrap();
+            decoder.push(&marked[cut..]).unwrap();
+            assert_eq!(decoder.finish("").unwrap(), document(json!({"a": 1})), "{cut}");
+        }
+        assert_eq!(
+            decode(r#"{"a": "x\ud83d"}"#).unwrap(),
+            document(json!({"a": "x\u{fffd}"}))
+        );
+        let event = decode("data: {\"a\": \"\\udE00y\"}\n\n").unwrap();
+        assert_eq!(event, [BodyPart::Event(json!({"a": "\u{fffd}y"}))]);
+        let mut decoder = BodyDecoder::new(1_000);
+        decoder.push(b"{\"a\": \"\xff\"}").unwrap();
+        assert_eq!(decoder.finish("").unwrap(), document(json!({"a": "\u{fffd}"})));
+    }
+
+    #[test]
+    fn an_event_with_the_name_error_is_an_error() {
+        let error = |error: Value| vec![BodyPart::Event(json!({ "error": error }))];
+        for body in [
+            "event: error\ndata: {\"message\": \"no\"}\n\n",
+            "error: {\"message\": \"no\"}\n\n",
+            "event: error\ndata: {\"error\": {\"message\": \"no\"}}\n\n",
+        ] {
+            assert_eq!(decode(body).unwrap(), error(json!({"message": "no"})), "{body}");
+        }
+        assert_eq!(decode("event: error\ndata: no\n\n").unwrap(), error(json!("no")));
+    }
+
     // attack: F7
     #[test]
-    fn empty_truncated_and_oversized_bodies_are_refused() {
+    fn truncated_and_oversized_bodies_are_refused() {
         let reason = |body: &str| match decode(body).unwrap_err() {
             AttemptFailure::Permanent(error) => error.to_string(),
             other => format!("{other:?}"),
         };
-        assert!(reason("").contains("0 bytes of content type `text/plain`: it is empty"));
         assert!(reason("{\"a\": ").contains("EOF while parsing"));
         assert!(reason(&" ".repeat(1_001)).contains("more than 1000 bytes"));
         assert!(reason(&format!("{{{}", " ".repeat(1_000))).contains("more than 1000 bytes"));

@@ -7,7 +7,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 ///
 /// The decoder follows the HTML standard: it accepts the line ends `\n`, `\r\n` and `\r`, comments, data of several lines, and a
 /// byte order mark. There are two differences: the last event needs no blank line after it, and a line `data` without a colon is
-/// ignored. Only the data of events is returned, because the providers repeat the name of an event in its data.
+/// ignored. Of the name of an event, only whether it is `error` is returned: the providers repeat all other names in the data.
+/// Some servers send an error as a field `error`, which is decoded as the data of an event with this name.
 #[derive(Debug)]
 pub(super) struct EventDecoder {
     /// The part of the current line that has arrived.
@@ -17,7 +18,20 @@ pub(super) struct EventDecoder {
     /// Whether the last byte was `\r`. A `\n` after it belongs to the same line end.
     is_after_carriage_return: bool,
     is_first_line: bool,
+    /// Whether the name of the current event is `error`.
+    is_error: bool,
+    /// Whether a line had a form that no event has, such as a line of HTML.
+    has_other_lines: bool,
     event_bytes_max: usize,
+}
+
+/// An event of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct EventText {
+    /// Whether the name of the event is `error`.
+    pub(super) is_error: bool,
+    /// The data, without the last line end.
+    pub(super) data: String,
 }
 
 /// The error for an event that exceeds its maximum size.
@@ -31,12 +45,19 @@ impl EventDecoder {
             data: Vec::new(),
             is_after_carriage_return: false,
             is_first_line: true,
+            is_error: false,
+            has_other_lines: false,
             event_bytes_max,
         }
     }
 
+    /// Returns whether a line of the stream had a form that no event has, such as a line of HTML.
+    pub(super) fn has_other_lines(&self) -> bool {
+        self.has_other_lines
+    }
+
     /// Decodes a piece of the stream and appends the data of each event that it completes.
-    pub(super) fn push(&mut self, mut piece: &[u8], events: &mut Vec<String>) -> Result<(), OversizedEvent> {
+    pub(super) fn push(&mut self, mut piece: &[u8], events: &mut Vec<EventText>) -> Result<(), OversizedEvent> {
         while let Some(first) = piece.first() {
             if std::mem::take(&mut self.is_after_carriage_return) && *first == b'\n' {
                 piece = &piece[1..];
@@ -60,7 +81,7 @@ impl EventDecoder {
     }
 
     /// Ends the stream and appends the data of its last event, if the blank line after this event is missing.
-    pub(super) fn finish(&mut self, events: &mut Vec<String>) {
+    pub(super) fn finish(&mut self, events: &mut Vec<EventText>) {
         if !self.line.is_empty() {
             self.end_line(events);
         }
@@ -68,7 +89,7 @@ impl EventDecoder {
     }
 
     /// Reads the current line, which is complete. An empty line ends the event.
-    fn end_line(&mut self, events: &mut Vec<String>) {
+    fn end_line(&mut self, events: &mut Vec<EventText>) {
         let line = std::mem::take(&mut self.line);
         let mut text = line.as_slice();
         if std::mem::take(&mut self.is_first_line) {
@@ -76,22 +97,41 @@ impl EventDecoder {
         }
         if text.is_empty() {
             self.end_event(events);
-        } else if let Some(value) = text.strip_prefix(b"data:") {
-            self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+        } else if let Some(value) = field_value(text, b"data:") {
+            self.data.extend_from_slice(value);
             self.data.push(b'\n');
+        } else if let Some(value) = field_value(text, b"error:") {
+            self.is_error = true;
+            self.data.extend_from_slice(value);
+            self.data.push(b'\n');
+        } else if let Some(name) = field_value(text, b"event:") {
+            self.is_error = name.trim_ascii() == b"error";
+        } else {
+            let is_known = [&b":"[..], b"id", b"retry", b"data", b"event"]
+                .iter()
+                .any(|start| text.starts_with(start));
+            self.has_other_lines |= !is_known;
         }
-        // Comments and all other fields are ignored. The buffer is reused for the next line.
+        // The buffer is reused for the next line.
         self.line = line;
         self.line.clear();
     }
 
     /// Appends the data of the current event to `events`, if the event has data.
-    fn end_event(&mut self, events: &mut Vec<String>) {
+    fn end_event(&mut self, events: &mut Vec<EventText>) {
+        let is_error = std::mem::take(&mut self.is_error);
         if self.data.pop().is_some() {
-            events.push(String::from_utf8_lossy(&self.data).into_owned());
+            let data = String::from_utf8_lossy(&self.data).into_owned();
+            events.push(EventText { is_error, data });
             self.data.clear();
         }
     }
+}
+
+/// Returns the value of a line with this field, without the space before it. Returns `None` for a line with another field.
+fn field_value<'l>(line: &'l [u8], field: &[u8]) -> Option<&'l [u8]> {
+    let value = line.strip_prefix(field)?;
+    Some(value.strip_prefix(b" ").unwrap_or(value))
 }
 
 #[cfg(test)]
@@ -106,7 +146,7 @@ mod tests {
             decoder.push(piece, &mut events)?;
         }
         decoder.finish(&mut events);
-        Ok(events)
+        Ok(events.into_iter().map(|event| event.data).collect())
     }
 
     fn decode_text(text: &str) -> Vec<String> {
@@ -146,6 +186,18 @@ mod tests {
         assert_eq!(decode(&[many_lines.as_bytes()]), Err(OversizedEvent));
         let many_events = "data: xxxxxxxxxx\n\n".repeat(1_000);
         assert_eq!(decode(&[many_events.as_bytes()]).map(|events| events.len()), Ok(1_000));
+    }
+
+    #[test]
+    fn events_of_errors_and_lines_of_no_event_are_recognized() {
+        let (mut decoder, mut events) = (EventDecoder::new(1_000), Vec::new());
+        let stream = b"event: error\ndata: {\"a\":1}\n\nerror: {}\n\nevent: x\ndata: 1\n\n: c\nid: 1\nretry: 2\n";
+        assert_eq!(decoder.push(stream, &mut events), Ok(()));
+        let read: Vec<_> = events.iter().map(|event| (event.is_error, &*event.data)).collect();
+        assert_eq!(read, [(true, "{\"a\":1}"), (true, "{}"), (false, "1")]);
+        assert!(!decoder.has_other_lines());
+        assert_eq!(decoder.push(b"<html>\n", &mut events), Ok(()));
+        assert!(decoder.has_other_lines());
     }
 
     proptest! {

@@ -6,6 +6,8 @@
 mod body_decoder;
 mod event_decoder;
 mod fields;
+mod surrogates;
 
 pub(super) use body_decoder::{BodyDecoder, BodyPart};
 pub(super) use fields::Fields;
+pub(super) use surrogates::without_lone_surrogates;

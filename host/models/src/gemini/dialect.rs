@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::history::{contents, system_instruction};
 use super::reader::CandidateReader;
-use crate::client::{ApiProfile, Dialect, default_max_tokens};
+use crate::client::{ApiProfile, Dialect};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::SchemaSubset;
 use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice};
@@ -69,12 +69,6 @@ impl Dialect for GenerateContent {
             set("generationConfig", Value::Object(config));
         }
         Value::Object(body)
-    }
-
-    fn max_tokens(&self, model: &str, effort: Option<ReasoningEffort>) -> u32 {
-        // These models think by default.
-        let is_reasoning_model = ["gemini-2.5", "gemini-3"].iter().any(|name| model.contains(name));
-        default_max_tokens(effort.or_else(|| is_reasoning_model.then_some(ReasoningEffort::Medium)))
     }
 
     fn reader(&self) -> CandidateReader {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::{MessagePart, message_parts};
 use crate::decode::Fields;
-use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
+use toolwit_core::{Message, Picture, ProviderBlock, Role, ToolCall};
 
 /// The field of a provider block that contains the signature of a call. The call follows the block in the message.
 pub(super) const CALL_SIGNATURE: &str = "call_signature";
@@ -21,7 +21,8 @@ pub(super) const PART: &str = "part";
 /// The placeholder that the API documents for a call without a signature, such as a call of another model.
 const SIGNATURE_PLACEHOLDER: &str = "skip_thought_signature_validator";
 
-/// A part of a model's name. The models whose names contain it require a signature in the first call of each message.
+/// A part of a model's name. The models whose names contain it require a signature in the first call of each message, and accept
+/// pictures in results.
 const SIGNATURE_MODEL_NAME_PART: &str = "gemini-3";
 
 /// Returns the system prompts as one instruction, or `None` if there are no system prompts.
@@ -46,7 +47,14 @@ pub(super) fn contents(messages: &[Message], block_issuer: &str, model: &str) ->
         let is_result = matches!(message.role, Role::Tool { .. });
         match &message.role {
             Role::System { .. } => continue,
-            Role::User { content } => contents.push(json!({"role": "user", "parts": [{"text": content}]})),
+            Role::User { content } => {
+                let mut parts = vec![json!({"text": content})];
+                if content.is_empty() && !message.pictures.is_empty() {
+                    parts.clear();
+                }
+                parts.extend(message.pictures.iter().map(picture_part));
+                contents.push(json!({"role": "user", "parts": parts}));
+            }
             Role::Assistant {
                 content,
                 tool_calls,
@@ -67,17 +75,30 @@ pub(super) fn contents(messages: &[Message], block_issuer: &str, model: &str) ->
                 is_error,
             } => {
                 let key = if *is_error { "error" } else { "output" };
-                let part = json!({"functionResponse": {"id": tool_call_id, "name": name, "response": {key: content}}});
+                let mut part =
+                    json!({"functionResponse": {"id": tool_call_id, "name": name, "response": {key: content}}});
+                let pictures = message.pictures.iter().map(picture_part);
+                // Earlier models accept no pictures in a result, but next to it.
+                let mut new_parts = if model.contains(SIGNATURE_MODEL_NAME_PART) && !message.pictures.is_empty() {
+                    part["functionResponse"]["parts"] = pictures.collect();
+                    vec![part]
+                } else {
+                    std::iter::once(part).chain(pictures).collect()
+                };
                 let last = contents.last_mut().filter(|_| follows_result);
                 match last.and_then(|last| last["parts"].as_array_mut()) {
-                    Some(parts) => parts.push(part),
-                    None => contents.push(json!({"role": "user", "parts": [part]})),
+                    Some(parts) => parts.append(&mut new_parts),
+                    None => contents.push(json!({"role": "user", "parts": new_parts})),
                 }
             }
         }
         follows_result = is_result;
     }
     contents
+}
+
+fn picture_part(picture: &Picture) -> Value {
+    json!({"inlineData": {"mimeType": picture.media_type(), "data": picture.base64()}})
 }
 
 /// Returns the parts of a message of the model, with the signatures that the provider issued.

@@ -12,7 +12,7 @@ use crate::http::{AttemptFailure, ResponseMode};
 use toolwit_agent::model::{
     ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, TokenUsage, ToolChoice,
 };
-use toolwit_core::{Message, ToolDefinition, ToolId, ToolName};
+use toolwit_core::{Message, Picture, ToolCall, ToolDefinition, ToolId, ToolName};
 
 fn chunk(parts: Value, finish_reason: Option<&str>) -> Value {
     json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish_reason}], "usageMetadata": {
@@ -118,6 +118,34 @@ fn request_body(
     let cancel = CancellationToken::new();
     let request = ChatRequest::new(messages, tools, options, &cancel);
     GenerateContent::default().body(model, request, block_issuer, ResponseMode::Streaming)
+}
+
+#[test]
+fn pictures_are_parts_of_messages_and_of_the_results_of_newer_models() {
+    let picture = Picture::from_bytes(b"GIF89a").unwrap();
+    let call = ToolCall {
+        id: "a".into(),
+        name: "look".into(),
+        arguments: "{}".into(),
+    };
+    let history = [
+        Message::user("see").with_pictures(vec![picture.clone()]),
+        Message::assistant("", vec![call.clone()]),
+        Message::tool(&call, "seen", false).with_pictures(vec![picture]),
+    ];
+    let image = json!({"inlineData": {"mimeType": "image/gif", "data": "R0lGODlh"}});
+    for (model, is_nested) in [("gemini-3-pro", true), ("gemini-2.5-pro", false)] {
+        let sent = request_body(model, "", &history, &[], &ChatOptions::default());
+        assert_eq!(sent["contents"][0]["parts"], json!([{"text": "see"}, image]));
+        let parts = &sent["contents"][2]["parts"];
+        let nested = &parts[0]["functionResponse"]["parts"];
+        let (present, absent) = if is_nested {
+            (&nested[0], &parts[1])
+        } else {
+            (&parts[1], &nested[0])
+        };
+        assert_eq!((present, absent), (&image, &Value::Null), "{model}");
+    }
 }
 
 // accept: 9

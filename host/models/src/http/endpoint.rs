@@ -6,11 +6,15 @@ use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderV
 use reqwest::{Client, Response, Url};
 
 use super::address::{EndpointAddress, PlainHttp};
-use super::failure::{AttemptFailure, ProviderError};
+use super::extra_header::ExtraHeader;
+use super::failure::AttemptFailure;
 use super::http_response::HttpResponse;
 use super::key::{KeyHeader, KeySource};
+use super::provider_error::ProviderError;
+use super::proxy::ModelProxy;
 use super::retry::{RetryPolicy, retry_after};
 use super::secret::Secret;
+use crate::environment::variable;
 use toolwit_agent::model::ModelError;
 use toolwit_http::{Encryption, TlsError, client_builder};
 
@@ -28,6 +32,9 @@ pub(crate) struct RequestLimits {
     /// each piece.
     pub(crate) request_timeout: Duration,
     pub(crate) connect_timeout: Duration,
+    /// The maximum time without a further event after the stream of a response is complete. Some servers then send neither an
+    /// end mark nor the end of the body.
+    pub(crate) end_timeout: Duration,
     pub(crate) response_bytes_max: usize,
     pub(crate) retry: RetryPolicy,
 }
@@ -51,29 +58,45 @@ pub(crate) struct Authentication {
     pub(crate) plain_http: PlainHttp,
 }
 
+/// The options of an endpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct EndpointOptions {
+    pub(crate) authentication: Authentication,
+    /// The headers that the API requires in addition to the key header.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    /// The headers that the user adds.
+    pub(crate) extra_headers: Vec<ExtraHeader>,
+    pub(crate) proxy: ModelProxy,
+    pub(crate) mode: ResponseMode,
+    pub(crate) limits: RequestLimits,
+}
+
 /// An endpoint that accepts JSON by POST.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     client: Client,
     address: EndpointAddress,
     authentication: Authentication,
+    extra_headers: Vec<ExtraHeader>,
     mode: ResponseMode,
     limits: RequestLimits,
 }
 
 impl Endpoint {
-    /// Creates an endpoint. It does not use proxies from the environment, follow redirects or decompress bodies.
+    /// Creates an endpoint. It does not follow redirects or decompress bodies.
     ///
     /// # Errors
-    /// [`ModelError::Configuration`] if the current key must not be sent to this address or is not a valid header value, or if
-    /// the HTTP client cannot be created.
-    pub(crate) fn new(
-        address: EndpointAddress,
-        authentication: Authentication,
-        headers: &[(&'static str, &'static str)],
-        mode: ResponseMode,
-        limits: RequestLimits,
-    ) -> Result<Self, ModelError> {
+    /// [`ModelError::Configuration`] if the current key or an extra header must not be sent to this address or is not a valid
+    /// header value, if the proxy is not valid, or if the HTTP client cannot be created.
+    pub(crate) fn new(address: EndpointAddress, options: EndpointOptions) -> Result<Self, ModelError> {
+        let EndpointOptions {
+            authentication,
+            headers,
+            extra_headers,
+            proxy,
+            mode,
+            limits,
+        } = options;
         let accepted_types = match mode {
             ResponseMode::Streaming => "text/event-stream, application/json",
             ResponseMode::Complete => "application/json",
@@ -84,6 +107,12 @@ impl Endpoint {
         ]);
         for (name, value) in headers {
             default_headers.insert(*name, HeaderValue::from_static(value));
+        }
+        for header in &extra_headers {
+            // A header can be a credential, such as that of a gateway.
+            address.check_key_allowed(authentication.plain_http)?;
+            let (name, value) = header.name_and_value()?;
+            default_headers.insert(name, value);
         }
         if let Some(key) = authentication.key.as_ref().and_then(KeySource::read) {
             address.check_key_allowed(authentication.plain_http)?;
@@ -98,6 +127,8 @@ impl Endpoint {
             message: error.to_string(),
             suggestion: TlsError::SUGGESTION.to_owned(),
         })?;
+        let proxy = proxy.for_address(&address, variable)?;
+        let builder = proxy.into_iter().fold(builder, reqwest::ClientBuilder::proxy);
         let client = builder
             .default_headers(default_headers)
             .connect_timeout(limits.connect_timeout)
@@ -110,6 +141,7 @@ impl Endpoint {
             client,
             address,
             authentication,
+            extra_headers,
             mode,
             limits,
         })
@@ -126,6 +158,13 @@ impl Endpoint {
     /// Returns the current key, if there is one.
     pub(crate) fn key(&self) -> Option<Secret> {
         self.authentication.key.as_ref().and_then(KeySource::read)
+    }
+
+    /// Replaces the key and the values of the extra headers in a text of the provider.
+    pub(crate) fn redact(&self, text: &str, key: Option<&Secret>) -> String {
+        let header_values = self.extra_headers.iter().map(|header| &header.value);
+        let secrets = key.into_iter().chain(header_values);
+        secrets.fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
     /// Sends a request once, and returns the response as soon as its headers have arrived. Its body has not been read yet.

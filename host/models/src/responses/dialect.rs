@@ -5,14 +5,11 @@ use serde_json::{Map, Value, json};
 use super::history::input_items;
 use super::namespaces::Namespaces;
 use super::reader::ItemReader;
-use crate::client::{ApiProfile, Dialect, default_max_tokens};
+use crate::client::{ApiProfile, Dialect, is_openai_reasoning_model};
 use crate::http::{KeyHeader, ResponseMode};
 use crate::schema::{SchemaSubset, strict_schema, without_added_nulls};
-use toolwit_agent::model::{ChatRequest, DeclaredTool, ReasoningEffort, ToolChoice, ToolDelivery};
+use toolwit_agent::model::{ChatRequest, DeclaredTool, ToolChoice, ToolDelivery};
 use toolwit_core::ToolCall;
-
-/// Prefixes of the names of reasoning models. Other models refuse a request for encrypted reasoning.
-const REASONING_MODELS: [&str; 6] = ["o1", "o3", "o4", "gpt-5", "gpt-6", "codex"];
 
 /// The smallest value of `max_output_tokens` that the API accepts.
 const MAX_TOKENS_MIN: u32 = 16;
@@ -73,7 +70,8 @@ impl Dialect for Responses {
         }
         // The provider stores nothing. Therefore, each request contains the history, with the reasoning in encrypted form.
         set("store", json!(false));
-        if REASONING_MODELS.iter().any(|name| model.starts_with(name)) {
+        // Other models refuse a request for encrypted reasoning.
+        if is_openai_reasoning_model(model) {
             set("include", json!(["reasoning.encrypted_content"]));
         }
         set("stream", json!(mode == ResponseMode::Streaming));
@@ -88,12 +86,6 @@ impl Dialect for Responses {
         if let Some(arguments) = without_added_nulls(&tool.definition.input_schema, &call.arguments) {
             call.arguments = arguments;
         }
-    }
-
-    fn max_tokens(&self, model: &str, effort: Option<ReasoningEffort>) -> u32 {
-        // These models reason by default.
-        let is_reasoning_model = REASONING_MODELS.iter().any(|name| model.starts_with(name));
-        default_max_tokens(effort.or_else(|| is_reasoning_model.then_some(ReasoningEffort::Medium)))
     }
 
     fn restore_answer(&self, answer: &str, schema: &Value) -> Option<String> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::namespaces::Namespaces;
 use crate::client::{CallIdForm, MessagePart, message_parts};
-use toolwit_core::{Message, Role};
+use toolwit_core::{Message, Picture, Role};
 
 /// Returns the messages as items: texts, calls with the namespaces of their tools, results, and the provider blocks of earlier
 /// responses. Only those provider blocks are returned that `block_issuer` issued: the API and the host of the model, as
@@ -14,7 +14,9 @@ pub(super) fn input_items(messages: &[Message], block_issuer: &str, namespaces: 
     for message in messages {
         match &message.role {
             Role::System { content } => items.push(json!({"role": "system", "content": content})),
-            Role::User { content } => items.push(json!({"role": "user", "content": content})),
+            Role::User { content } => {
+                items.push(json!({"role": "user", "content": content_of(content, &message.pictures)}));
+            }
             Role::Assistant {
                 content,
                 tool_calls,
@@ -28,11 +30,23 @@ pub(super) fn input_items(messages: &[Message], block_issuer: &str, namespaces: 
             } => items.push(json!({
                 "type": "function_call_output",
                 "call_id": CallIdForm::Word.apply_to(tool_call_id),
-                "output": content,
+                "output": content_of(content, &message.pictures),
             })),
         }
     }
     items
+}
+
+/// Returns a text or, if there are pictures, a list of the text and the pictures.
+fn content_of(text: &str, pictures: &[Picture]) -> Value {
+    if pictures.is_empty() {
+        return json!(text);
+    }
+    let text_part = (!text.is_empty()).then(|| json!({"type": "input_text", "text": text}));
+    let picture_parts = pictures
+        .iter()
+        .map(|picture| json!({"type": "input_image", "image_url": picture.data_url()}));
+    text_part.into_iter().chain(picture_parts).collect()
 }
 
 /// Converts a part of an assistant message to an item.

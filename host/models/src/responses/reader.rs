@@ -19,6 +19,8 @@ const PART_SEPARATOR: &str = "\n\n";
 /// the pieces when they arrive. From the complete item, it reads only the content that did not arrive in pieces.
 #[derive(Debug, Default)]
 pub struct ItemReader {
+    /// The id of the response that is read; empty if the server sends none.
+    response_id: String,
     /// The progress of each item, by its `output_index`.
     items: HashMap<u64, ItemProgress>,
     /// The `output_index` of each item, by the item's `id` and by its `call_id`. It identifies an item in the final response, where
@@ -46,6 +48,9 @@ impl ResponseReader for ItemReader {
         event: &Value,
         response: &mut ResponseAssembly<'_>,
     ) -> Result<ReaderState, AttemptFailure> {
+        if event.text("type") == "response.created" {
+            self.start_response(event["response"].text("id"), response)?;
+        }
         let index = event.unsigned_at("/output_index").unwrap_or_default();
         if !self.items.contains_key(&index) {
             response.reserve(size_of::<ItemProgress>())?;
@@ -108,6 +113,23 @@ impl ResponseReader for ItemReader {
 }
 
 impl ItemReader {
+    /// Reads the start of the response. A gateway that tries another provider starts another response, which replaces the one
+    /// that was read so far.
+    ///
+    /// # Errors
+    /// Another response starts after a person has read a part of the first one.
+    fn start_response(&mut self, id: &str, response: &mut ResponseAssembly<'_>) -> Result<(), AttemptFailure> {
+        if !self.response_id.is_empty() && !id.is_empty() && self.response_id != id {
+            response.restart()?;
+            *self = Self::default();
+        }
+        if !id.is_empty() {
+            response.reserve(id.len())?;
+            id.clone_into(&mut self.response_id);
+        }
+        Ok(())
+    }
+
     /// Reads a complete response: its items, usage and status.
     fn read_complete_response(
         &mut self,

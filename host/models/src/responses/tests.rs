@@ -12,7 +12,7 @@ use crate::http::{AttemptFailure, ResponseMode};
 use toolwit_agent::model::{
     ChatOptions, ChatRequest, ChatResponse, DeclaredTool, FinishReason, ModelError, TokenUsage,
 };
-use toolwit_core::{Message, ToolCall, ToolDefinition, ToolId, ToolName};
+use toolwit_core::{Message, Picture, ToolCall, ToolDefinition, ToolId, ToolName};
 
 /// Returns an event about the output item with this index.
 fn item_event(event_type: &str, index: u64, key: &str, value: Value) -> Value {
@@ -173,6 +173,44 @@ fn failures_and_incomplete_responses_are_distinguished() {
     let output = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "I cannot."}]}]);
     let refusal = parse(&[completed_event(output)]).unwrap();
     assert_eq!((refusal.text(), &refusal.finish), ("I cannot.", &FinishReason::Refusal));
+}
+
+#[test]
+fn pictures_are_content_of_messages_and_results() {
+    let picture = Picture::from_bytes(b"GIF89a").unwrap();
+    let call = ToolCall {
+        id: "a".into(),
+        name: "look".into(),
+        arguments: "{}".into(),
+    };
+    let history = [
+        Message::user("see").with_pictures(vec![picture.clone()]),
+        Message::assistant("", vec![call.clone()]),
+        Message::tool(&call, "seen", false).with_pictures(vec![picture]),
+    ];
+    let (options, cancel) = (ChatOptions::default(), CancellationToken::new());
+    let request = ChatRequest::new(&history, &[], &options, &cancel);
+    let body = Responses::default().body("gpt-5", request, BLOCK_ISSUER, ResponseMode::Complete);
+    let image = json!({"type": "input_image", "image_url": "data:image/gif;base64,R0lGODlh"});
+    assert_eq!(
+        body["input"][0]["content"],
+        json!([{"type": "input_text", "text": "see"}, image])
+    );
+    assert_eq!(
+        body["input"][2]["output"],
+        json!([{"type": "input_text", "text": "seen"}, image])
+    );
+}
+
+#[test]
+fn another_response_replaces_the_first_one_or_is_an_error_once_a_part_was_read() {
+    let created = |id: &str| json!({"type": "response.created", "response": {"id": id}});
+    let call_added = item_event("output_item.added", 0, "item", call_item());
+    let completed = completed_event(json!([call_item()]));
+    let restarted = parse(&[created("r1"), call_added, created("r2"), completed.clone()]).unwrap();
+    assert_eq!(restarted.tool_calls.len(), 1);
+    let text = item_event("output_text.delta", 0, "delta", json!("hi"));
+    assert!(parse(&[created("r1"), text, created("r2"), completed]).is_err());
 }
 
 // accept: 9

@@ -4,7 +4,7 @@ use super::call_text;
 use super::instructions::instructions;
 use super::json_reply;
 use toolwit_agent::model::ChatRequest;
-use toolwit_core::{Message, Role};
+use toolwit_core::{Message, Role, push_joined};
 
 /// The format of calls in the text of prompts and responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,9 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
                 ..
             } => user_role(result_text(name, content, *is_error)),
         };
-        push_or_join(&mut messages, converted);
+        let mut converted = Message::new(converted);
+        converted.pictures.clone_from(&message.pictures);
+        push_joined(&mut messages, converted);
     }
     if request.tools.is_empty() {
         return messages;
@@ -64,24 +66,7 @@ pub(super) fn prompt_messages(request: &ChatRequest<'_>, format: PromptFormat) -
     messages
 }
 
-/// Appends a message. If the last message has the same role, the text is appended to that message instead.
-pub(super) fn push_or_join(messages: &mut Vec<Message>, role: Role) {
-    if let Some(last) = messages.last_mut() {
-        match (&mut last.role, &role) {
-            (Role::System { content: text }, Role::System { content })
-            | (Role::User { content: text }, Role::User { content })
-            | (Role::Assistant { content: text, .. }, Role::Assistant { content, .. }) => {
-                text.push_str("\n\n");
-                text.push_str(content);
-            }
-            _ => messages.push(Message::new(role)),
-        }
-        return;
-    }
-    messages.push(Message::new(role));
-}
-
-pub(super) fn user_role(content: String) -> Role {
+fn user_role(content: String) -> Role {
     Role::User { content }
 }
 

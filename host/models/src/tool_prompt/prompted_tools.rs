@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 
 use super::answer_stream::AnswerStream;
-use super::messages::{PromptFormat, prompt_messages, push_or_join, user_role};
+use super::messages::{PromptFormat, prompt_messages};
 use super::reply::{InvalidReply, Reply};
 use super::reply_schema::reply_schema;
 use super::text_stream::TextStream;
@@ -14,7 +14,7 @@ use toolwit_agent::model::{
     ChatDelta, ChatModel, ChatOptions, ChatRequest, ChatResponse, FinishReason, ModelError, Price, TokenUsage,
     ToolChoice,
 };
-use toolwit_core::{Message, ToolCall};
+use toolwit_core::{Message, ToolCall, push_joined};
 
 /// A model without an API for tools, whose prompt describes the tools and whose calls are read from its text.
 ///
@@ -90,7 +90,10 @@ impl<M: ChatModel> PromptedTools<M> {
             }
             other => request.emit(other),
         };
-        self.model.chat(inner_request.with_listener(&listener)).await
+        let inner_request = inner_request
+            .with_listener(&listener)
+            .with_shown_pieces(request.shows_pieces());
+        self.model.chat(inner_request).await
     }
 
     /// Reads a response of the decorated model. Of an incomplete response, such as a truncated one, only the text is returned.
@@ -180,10 +183,10 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
                     repeats_left -= 1;
                     tracing::debug!(%invalid, "the response is requested once more");
                     let invalid_message = Message::assistant(response.content, Vec::new());
-                    push_or_join(&mut messages, invalid_message.role);
+                    push_joined(&mut messages, invalid_message);
                     let problem =
                         format!("Your last response was not executed: {invalid}. Write it again, in the given form.");
-                    push_or_join(&mut messages, user_role(problem));
+                    push_joined(&mut messages, Message::user(problem));
                 }
             }
         }
@@ -195,6 +198,10 @@ impl<M: ChatModel> ChatModel for PromptedTools<M> {
 
     fn context_tokens(&self) -> Option<u64> {
         self.model.context_tokens()
+    }
+
+    fn accepts_pictures(&self) -> bool {
+        self.model.accepts_pictures()
     }
 
     fn price(&self) -> Option<Price> {

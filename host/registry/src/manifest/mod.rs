@@ -54,6 +54,8 @@ pub struct Manifest {
     /// The effect class of its tools: `read`, `idempotent` or `write`. It can only be stricter than the class that the sandbox
     /// proves.
     pub effect: Option<EffectClass>,
+    /// How long the state of its functions lives. An exported resource keeps its state in any case.
+    pub state: StateSetting,
     /// The effects of its tools, as text for models.
     pub hints: Hints,
     /// Limits for its calls. They can only lower the operator's limits.
@@ -210,6 +212,19 @@ pub enum RebindSetting {
     Latest,
 }
 
+/// How long the state of a package's functions lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum StateSetting {
+    /// As long as the call. Each call has a fresh instance.
+    #[default]
+    Call,
+    /// As long as the conversation. Its calls share an instance, and run one after the other. Because a call may change the state, the
+    /// effect class of the functions is at least `write`.
+    Conversation,
+}
+
 /// How complete a manifest is. It is computed, not declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -256,6 +271,7 @@ impl Manifest {
         annotations.all = to_text(&None, &self.use_case, &self.limitations, &self.examples, self.hints);
         annotations.all.effect = self.effect;
         annotations.limits = self.limits.overrides();
+        annotations.keeps_state = self.state == StateSetting::Conversation;
         annotations.chain.clone_from(&self.chain);
         for need in self.environment.iter().filter(|need| need.required) {
             let mut requirement = Requirement::default();

@@ -19,6 +19,7 @@ category = "weather"
 tags = ["forecast"]
 frameworks = ["rust"]
 use_case = "When the user asks about the weather"
+state = "conversation"
 limitations = "Five days at most"
 examples = ["Will it rain in Oslo tomorrow?"]
 chain = ["station"]

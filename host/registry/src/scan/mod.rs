@@ -1,7 +1,7 @@
 //! Scanning plugin directories. Nothing is compiled and no guest code runs.
 //!
-//! `listing` finds the component files. `stamp` detects changed files. `read` reads changed packages, and `record` restores
-//! unchanged packages from the store. `inspect` combines a component with its manifest, `tool_document` describes a tool
+//! `listing` finds the component files. `stamp` detects changed files. `read` reads changed packages, and `record` and `refusal`
+//! restore unchanged packages from the store. `inspect` combines a component with its manifest, `tool_document` describes a tool
 //! for the search, and `assemble` builds a [`Registry`] from all packages.
 
 mod assemble;
@@ -9,6 +9,7 @@ mod inspect;
 mod listing;
 mod read;
 mod record;
+mod refusal;
 mod stamp;
 mod tool_document;
 

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::inspect::{inspect_component, inspect_package};
 use super::listing::ComponentFile;
 use super::record::{content_hash, indexed_tools, package_record, restore};
+use super::refusal::{refusal_record, stored_refusal};
 use super::stamp::{may_be_incomplete, stamp};
 use super::{Scan, or_default_with_warning};
 use crate::catalog::{IndexedTool, TermExtractor};
@@ -155,7 +156,8 @@ fn unchanged_file(
     match cached {
         CachedState::Scanned(file) if file.stamp.as_ref() == Some(stamp) => Some(file.clone()),
         CachedState::Record(record) if record.stamp == *stamp => {
-            let (package, content_hash) = restore(&scan.runtime, name, path, record)?;
+            let restored = restore(&scan.runtime, name, path, record);
+            let (package, content_hash) = restored.or_else(|| restore_broken(&scan.runtime, name, path, record))?;
             Some(Arc::new(ScannedFile {
                 tools: indexed_tools(record, package.manifest.as_deref(), scan.embedding_model.as_ref()),
                 package,
@@ -168,15 +170,56 @@ fn unchanged_file(
     }
 }
 
+/// Restores a package that could not be used when it was read, without validating its component again. `None` if the package must
+/// be read again.
+fn restore_broken(
+    runtime: &Arc<Runtime>,
+    name: &str,
+    path: &Path,
+    record: &PackageRecord,
+) -> Option<(Package, blake3::Hash)> {
+    let content_hash = content_hash(record);
+    if content_hash.to_string() != record.content_hash {
+        return None;
+    }
+    if let Some(refusal) = stored_refusal(record) {
+        return Some((Package::broken(path, refusal), content_hash));
+    }
+    // The component is valid. Whether this runtime can load it is decided again, because its limits may have changed.
+    let inspection = Inspection::from_cache_text(&record.inspection, name)?;
+    if inspection.dynamic_tools_state().is_undiscovered() {
+        // The store may now have its dynamic tools.
+        return None;
+    }
+    let manifest = match &record.manifest {
+        Some(text) => Some(serde_json::from_str(text).ok()?),
+        None => None,
+    };
+    let package = new_package(runtime, name.to_owned(), path.to_owned(), inspection, manifest);
+    Some((package, content_hash))
+}
+
 /// Returns the outcome for a package that cannot be used. If its component was written so recently that it may be
 /// incomplete, the outcome has the state of the last scan in this process, or no state for a new file.
 fn broken_outcome(path: PathBuf, error: Error, stamp: Option<String>, cached: CachedState) -> ReadOutcome {
     let is_unsettled = may_be_incomplete(&path);
+    let new_record = match (&stamp, name_of(&path)) {
+        (Some(stamp), Ok(name)) if !is_unsettled => refusal_record(&name, &path, &error, stamp),
+        _ => None,
+    };
+    let is_stored = match (&cached, &new_record) {
+        (CachedState::Record(stored), Some(record)) => **stored == *record,
+        (CachedState::Scanned(file), Some(_)) => file.package.broken_reason().is_some() && file.stamp == stamp,
+        _ => false,
+    };
     let file = match cached {
         CachedState::Scanned(file) if is_unsettled => Some(file),
         CachedState::NotScanned if is_unsettled => None,
         _ => {
-            let content_hash = blake3::hash(format!("{} {} {}", error.kind, error.phase, error.message).as_bytes());
+            let content_hash = match &new_record {
+                Some(record) => content_hash(record),
+                None => blake3::hash(format!("{} {} {}", error.kind, error.phase, error.message).as_bytes()),
+            };
             // A file that could not be read may become readable without a change of its stamp: read it in each scan.
             let stamp = stamp.filter(|_| error.kind != ErrorKind::Io);
             Some(Arc::new(ScannedFile {
@@ -191,7 +234,7 @@ fn broken_outcome(path: PathBuf, error: Error, stamp: Option<String>, cached: Ca
     ReadOutcome {
         path,
         file,
-        new_record: None,
+        new_record: new_record.filter(|_| !is_stored),
         is_unsettled,
     }
 }

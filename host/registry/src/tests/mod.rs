@@ -190,6 +190,36 @@ async fn manifest_next_to_a_component_or_in_its_folder_is_read() {
 }
 
 #[tokio::test]
+async fn a_refused_component_is_validated_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("one.wasm");
+    let valid = component("add-numbers");
+    let mut damaged = valid.clone();
+    damaged[8..].fill(0);
+    write_aged(&path, &damaged, SETTLED_AGE);
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    let store = Arc::new(CountingStore::default());
+    let scan = async || {
+        let registry = Registry::scan_into(&runtime(), &[directory.path().to_owned()], store.clone()).await;
+        registry.unwrap().packages()[0].broken_reason().cloned()
+    };
+    let take_update_count = || store.update_count.swap(0, Ordering::Relaxed);
+    let refusal = scan().await.unwrap();
+    assert_eq!(refusal.kind, toolwit_core::ErrorKind::MalformedComponent);
+    assert_eq!(take_update_count(), 1);
+    // A scan that reads the component again would find that it is valid now.
+    fs::write(&path, &valid).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(modified).unwrap();
+    let restored = scan().await.unwrap();
+    assert_eq!((restored.kind, &restored.message), (refusal.kind, &refusal.message));
+    assert_eq!(take_update_count(), 0);
+    write_aged(&path, &valid, SETTLED_AGE / 2);
+    assert!(scan().await.is_none());
+    assert_eq!(take_update_count(), 1);
+}
+
+#[tokio::test]
 async fn broken_tool_ranks_last_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     write_aged(

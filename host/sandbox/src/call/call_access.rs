@@ -10,6 +10,9 @@ use crate::grants::authority::ConversationNumber;
 use crate::link::host::host_api::CallStack;
 use toolwit_core::{Arguments, CallAccess, Effect, EffectClass, ToolContext, ToolDefinition};
 
+/// The description of the state that the functions of a plugin share, in place of a granted rule.
+const STATE_OF_CONVERSATION: &str = "state = \"conversation\"";
+
 impl Plugin {
     /// Returns the access that a call of one of the plugin's tools would have now, in a new conversation. Does not use up grants.
     ///
@@ -37,7 +40,10 @@ impl Plugin {
                 return CallAccess::of(Effect::of_untrusted(EffectClass::Write, claim));
             }
         };
-        let writing_rule = writing_rule(&rights, context).await;
+        let writing_rule = match self.inspection().shape.keeps_state {
+            true => Some(STATE_OF_CONVERSATION.to_owned()),
+            false => writing_rule(&rights, context).await,
+        };
         let proof = match writing_rule {
             None => EffectClass::Read,
             Some(_) => EffectClass::Write,

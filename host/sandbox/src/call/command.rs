@@ -99,19 +99,36 @@ impl CommandOutput {
         if self.stdout.written_bytes() > limits.result_bytes_max {
             return Err(result_too_large(self.stdout.written_bytes(), limits).with_log(stderr));
         }
+        let stdout = self.stdout.take_bytes();
+        let stdout = String::from_utf8_lossy(&stdout);
+        let failure_text =
+            (exit_status != 0).then(|| failure_text(exit_status, &stdout, stderr.as_deref().unwrap_or_default()));
         let value = json!({
             "exit_status": exit_status,
-            "stdout": String::from_utf8_lossy(&self.stdout.take_bytes()),
+            "stdout": stdout,
             "stderr": stderr.as_deref().unwrap_or_default(),
         });
         let mut result = ToolResult::value(value);
-        // The result is checked again, because its JSON also contains the standard error and escape sequences.
-        require_within(&result, limits).map_err(|error| error.with_log(stderr))?;
-        if exit_status != 0 {
+        if let Some(text) = failure_text {
+            result.for_llm = text;
             result.status = ToolStatus::Error;
         }
+        // The result is checked again, because its JSON also contains the standard error and escape sequences.
+        require_within(&result, limits).map_err(|error| error.with_log(stderr))?;
         Ok(result)
     }
+}
+
+/// Returns the output of a failed program as a text.
+fn failure_text(exit_status: i32, stdout: &str, stderr: &str) -> String {
+    let mut text = format!("the program exited with status {exit_status}");
+    for (name, output) in [("standard error", stderr), ("standard output", stdout)] {
+        let output = output.trim_end();
+        if !output.is_empty() {
+            text.push_str(&format!("\n{name}:\n{output}"));
+        }
+    }
+    text
 }
 
 /// Decodes the arguments of a tool to the command-line arguments and the standard input of a program.

@@ -16,8 +16,6 @@ pub(crate) type EntityKey = (ResourceIndex, String);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveEntity {
     pub(crate) handle: ResourceAny,
-    /// The depth of the entity: 1 if a function returned it, or one more than the depth of the entity whose method returned it.
-    pub(crate) depth: u32,
     /// Whether the entity shares its tools with the other entities of its type. Decided by the first result that contains the
     /// entity.
     pub(crate) shares_tools: bool,

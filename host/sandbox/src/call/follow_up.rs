@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use super::tool::PluginTool;
 use toolwit_core::{
-    Arguments, CallAccess, CallChain, FollowUpCall, Guards, StartingCall, Tool, ToolContext, ToolDefinition, ToolError,
-    ToolResult, ToolStatus, parse_arguments,
+    Arguments, CallAccess, FollowUpCall, Guards, Tool, ToolContext, ToolDefinition, ToolError, ToolResult, ToolStatus,
+    parse_arguments,
 };
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -28,20 +28,17 @@ pub(super) async fn run_follow_up(
     };
     if let Ok(background_task) = context.background_task() {
         // The follow-up call cannot call other tools: it runs later, and the conversation may lock or remove these tools before.
-        let context = background_task.context().clone().without_tools().for_new_call();
-        background_task.spawn(async move {
-            let arguments = wait_for_permission(&*follow_up_tool, arguments, &context).await?;
-            follow_up_tool.call(arguments, &context).await
-        });
+        let context = background_task.context().clone().without_tools();
+        background_task.spawn(async move { context.call_own_tool(&*follow_up_tool, arguments).await? });
         result.status = ToolStatus::Pending;
         return Ok(result);
     }
-    let context = &context.clone().for_new_call();
-    let arguments = match wait_for_permission(&*follow_up_tool, arguments, context).await {
-        Ok(arguments) => arguments,
+    let returned = match context.call_own_tool(&*follow_up_tool, arguments).await {
+        Ok(returned) => returned,
+        // The follow-up call is not permitted.
         Err(error) => return Ok(with_failure_note(result, &error.into())),
     };
-    match follow_up_tool.call(arguments, context).await.map_err(Error::from) {
+    match returned.map_err(Error::from) {
         Ok(second) => Ok(join_results(result, second)),
         // An interceptor denied the follow-up call before it ran, so the result of the first call remains a success.
         Err(error) if error.kind == ErrorKind::Denied && error.phase == Phase::Validate => {
@@ -108,18 +105,6 @@ fn into_failure(result: ToolResult, error: Error) -> ToolResult {
     }
     result.source = Some(Arc::new(error));
     result
-}
-
-/// Waits until the conversation permits a follow-up call, for example by an approval. Returns the arguments with which the
-/// follow-up call may run.
-async fn wait_for_permission(
-    follow_up_tool: &dyn Tool,
-    arguments: Arguments,
-    context: &ToolContext,
-) -> Result<Arguments, ToolError> {
-    let id = format!("{}/follow-up", CallChain::call_id_of(context));
-    let call = StartingCall::new(id, follow_up_tool, arguments, context);
-    Ok(context.permit(call).await?.arguments)
 }
 
 /// The tool of a follow-up call. If its result requests another follow-up call, the call fails, to prevent endless chains.

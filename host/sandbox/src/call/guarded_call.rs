@@ -3,26 +3,32 @@
 //! A [`GuardedCall`] runs these steps:
 //!
 //! 1. Check the arguments, resolve the authority and compute the limits.
-//! 2. Wait for the compiled code, the session and a permit.
+//! 2. Wait for the compiled code, the session, a place among the live calls and a turn to compute.
 //! 3. Run the guest until its deadline.
 //! 4. Add the resource usage, the log and the artifacts to the result, and redact secrets from the result or the error.
 //!
 //! Each kind of call has its own [`GuestWork`]: calls of functions, calls in a session, commands, interceptors, and calls of
 //! components that were built for another host. Apart from it, all kinds of calls are the same.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::instance::Instance;
+use super::live_calls::busy_error;
 use super::plugin::Plugin;
 use super::tool_result::require_artifacts_within;
 use crate::grants::authority::{Authority, ConversationNumber};
+use crate::link::compile::link_once::cancelled_before_start;
 use crate::link::compile::linked_component::LinkedComponent;
 use crate::link::host::host_api::CallStack;
 use crate::link::host::wasi_context::Stdio;
 use crate::link::limits::call_clock::CallClock;
+use crate::link::limits::compute_turns::Turn;
+use crate::link::limits::fair_queue::CallOwner;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind};
 use toolwit_core::{ToolContext, ToolResult};
@@ -36,14 +42,14 @@ pub(crate) struct GuardedCall<'a> {
     pub(crate) plugin: &'a Arc<Plugin>,
     pub(crate) conversation: ConversationNumber,
     pub(crate) context: &'a ToolContext,
-    /// The time at which the call must end, even if the call still waits for the compiler or a permit. Without a deadline, only
+    /// The time at which the call must end, even if the call still waits for the compiler or a place. Without a deadline, only
     /// the limits of the call apply.
     pub(crate) deadline: Option<Instant>,
     /// Whether the operator declares the tool as long-running.
     pub(crate) is_long_running: bool,
 }
 
-/// A call that has its authority, its limits and its permit.
+/// A call that has its authority, its limits and its place among the live calls.
 pub(crate) struct RunningCall<'a> {
     pub(crate) plugin: &'a Arc<Plugin>,
     pub(crate) component: &'a LinkedComponent,
@@ -64,8 +70,8 @@ pub(crate) trait GuestWork: Send {
         Ok(())
     }
 
-    /// Waits for a resource that the work needs in addition to a permit, such as the lock of a session. Called before the call
-    /// waits for its permit. Returns the waiting time.
+    /// Waits for a resource that the work needs in addition to a place, such as the lock of a session. Called before the call
+    /// waits for its place. Returns the waiting time.
     fn enter(
         &mut self,
         _call: &GuardedCall<'_>,
@@ -123,8 +129,10 @@ impl<'a> GuardedCall<'a> {
         };
         self.limit_to_deadline(&mut limits);
         let mut waiting_time = work.enter(&self, authority, &limits).await?;
-        let permit = self.plugin.acquire_permit(self.context, &limits).await?;
-        waiting_time += permit.waiting_time;
+        let owner = CallOwner::of(self.context, self.conversation);
+        let (live_call, time_until_place) = self.plugin.live_calls().enter(&owner, self.context, &limits).await?;
+        let turn = Turn::new(&self.plugin.runtime().turns, owner);
+        waiting_time += time_until_place + take_turn(&turn, self.context, &limits).await?;
         if !waiting_time.is_zero() || authorized_at.elapsed() > RECHECK_AFTER {
             // Boxed, because this future rarely runs and would enlarge the future of every call.
             Box::pin(self.plugin.require_current(authority)).await?;
@@ -135,7 +143,7 @@ impl<'a> GuardedCall<'a> {
             plugin: self.plugin,
             component: &component,
             authority,
-            clock: CallClock::start(&limits, self.context),
+            clock: CallClock::start(&limits, self.context).with_shares(turn, &self.plugin.runtime().budgets),
         };
         let mut instance = work.instance(&call).await?;
         let outcome = work.run(&mut instance, &call).await;
@@ -150,7 +158,7 @@ impl<'a> GuardedCall<'a> {
             _ => {
                 if let Some(instance) = work.return_instance(instance) {
                     let plugin = self.plugin.clone();
-                    permit.release_after(self.context, move || end_instance(instance, plugin, component, limits));
+                    live_call.release_after(self.context, move || end_instance(instance, plugin, component, limits));
                 }
             }
         }
@@ -185,6 +193,27 @@ fn end_instance(instance: Instance, plugin: Arc<Plugin>, component: Arc<LinkedCo
     if is_start_repeatable {
         plugin.plan_spare_instance(&component, limits);
     }
+}
+
+/// Waits until the guest of a new call may compute. Returns the waiting time.
+///
+/// # Errors
+/// [`ErrorKind::Cancelled`] if the call is cancelled, and [`ErrorKind::Busy`] if it waits longer than `wall_max`.
+async fn take_turn(turn: &Turn, context: &ToolContext, limits: &CallLimits) -> Result<Duration, Error> {
+    if poll_fn(|context| Poll::Ready(turn.poll_take(context))).await.is_ready() {
+        return Ok(Duration::ZERO);
+    }
+    let started = Instant::now();
+    // Boxed, because this future rarely runs and would enlarge the future of every call.
+    let wait = async {
+        tokio::select! {
+            biased;
+            () = context.cancel_token().cancelled() => Err(cancelled_before_start()),
+            () = poll_fn(|context| turn.poll_take(context)) => Ok(started.elapsed()),
+            () = tokio::time::sleep(limits.wall_max) => Err(busy_error()),
+        }
+    };
+    Box::pin(wait).await
 }
 
 fn time_until(deadline: Instant) -> Duration {

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use wasmtime::component::ResourceTableError;
-use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
+use wasmtime::{PoolConcurrencyLimitError, ThrownException, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use crate::link::host::host_state::HostState;
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::growth_limiter::DeniedGrowth;
+use crate::link::limits::host_files::HostFilesExceeded;
 use crate::link::limits::host_memory::HostMemoryExceeded;
 use crate::link::limits::stop_flag::StopCause;
 use toolwit_core::limits::{ByteCount, CallLimits, Span};
@@ -107,6 +108,7 @@ fn stack_error(limits: &CallLimits, phase: Phase) -> Error {
 fn denied_growth_error(state: &HostState, limits: &CallLimits, phase: Phase) -> Option<Error> {
     Some(match state.limiter.last_denied_growth()? {
         DeniedGrowth::Memory { bytes } => memory_error(bytes, limits, phase),
+        DeniedGrowth::SharedMemory { bytes_max } => shared_memory_error(bytes_max, phase),
         DeniedGrowth::TableElements { elements } => table_error(elements, limits, phase),
     })
 }
@@ -127,6 +129,17 @@ fn memory_error(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
     )
 }
 
+/// Returns the error for a memory that would exceed the caller's share of the memory of all calls.
+fn shared_memory_error(bytes_max: u64, phase: Phase) -> Error {
+    let message = format!(
+        "the calls that run now use too much of the {} of memory for all calls",
+        ByteCount(bytes_max)
+    );
+    Error::new(ErrorKind::Busy, phase, message)
+        .with_suggestion("call again when other calls have ended")
+        .with_limit(ExceededLimit::new("guest_memory_bytes_max", bytes_max, bytes_max))
+}
+
 /// Returns the error for guest resources that hold too much memory of the host.
 fn host_memory_error(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
     let max = limits.host_memory_bytes_max;
@@ -141,6 +154,14 @@ fn host_memory_error(bytes: u64, limits: &CallLimits, phase: Phase) -> Error {
         message,
         ExceededLimit::new("host_memory_bytes_max", max, bytes),
     )
+}
+
+/// Returns the error for a guest that has too many files and connections open.
+fn files_error(HostFilesExceeded { count, max }: HostFilesExceeded, phase: Phase) -> Error {
+    let message = format!("the guest has {count} files and connections open, and all calls together may have {max}");
+    Error::new(ErrorKind::Resources, phase, message)
+        .with_suggestion("open fewer files at once, or call again when other calls have ended; an operator can raise `guest_files_max`")
+        .with_limit(ExceededLimit::new("guest_files_max", max, max.saturating_add(1)))
 }
 
 /// Returns the error for a table that would exceed its limit.
@@ -173,6 +194,9 @@ fn host_limit_error(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) 
     }
     if let Some(HostMemoryExceeded { bytes }) = error.downcast_ref() {
         return Some(host_memory_error(*bytes, limits, phase));
+    }
+    if let Some(exceeded) = error.downcast_ref() {
+        return Some(files_error(*exceeded, phase));
     }
     Some(match untyped_limit(error)? {
         // wasmtime reports this limit for the arguments of host calls and for the result of the guest. Only an error in a
@@ -248,7 +272,11 @@ fn function_name(symbol: &str) -> String {
 }
 
 fn trap_error(error: &wasmtime::Error, trap: Option<&Trap>, state: &HostState, phase: Phase) -> Error {
-    let cause = trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string);
+    let cause = match trap {
+        Some(trap) => trap.to_string(),
+        None if error.is::<ThrownException>() => "it threw an exception and did not catch it".to_owned(),
+        None => error.root_cause().to_string(),
+    };
     let cause = printable(&cause);
     let mut message = format!(
         "the guest trapped: {}",

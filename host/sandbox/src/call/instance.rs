@@ -173,7 +173,7 @@ impl Instance {
         let outcome = match component.function_with_streams(function_index) {
             None => {
                 let call = pin!(func.call_async(&mut self.store, params, &mut *results));
-                run_guest(&self.stop, &clock.deadline(), clock.cancel_token(), call).await
+                run_guest(&self.stop, clock, call).await
             }
             Some(function) => {
                 let bytes_max = clock.limits.result_bytes_max;
@@ -181,7 +181,7 @@ impl Instance {
                 let call = call_with_streams(&mut self.store, func, function, params, &mut *results, bytes_max);
                 // Boxed, because calls with streams are rare and would enlarge the future of every call.
                 let call = pin!(Box::pin(call));
-                run_guest(&self.stop, &clock.deadline(), clock.cancel_token(), call).await
+                run_guest(&self.stop, clock, call).await
             }
         };
         if let Ok(Err(error)) = &outcome {
@@ -206,7 +206,7 @@ impl Instance {
         let stream_bytes_max = limits.result_bytes_max.saturating_add(limits.artifact_bytes_max);
         let outcome = {
             let call = pin!(function.run(&mut self.store, func, stream_bytes_max));
-            run_guest(&self.stop, &clock.deadline(), clock.cancel_token(), call).await
+            run_guest(&self.stop, clock, call).await
         };
         self.map_failure(outcome, clock)
     }
@@ -215,7 +215,7 @@ impl Instance {
     pub(crate) async fn drop_handle(&mut self, handle: ResourceAny, clock: &CallClock<'_>) -> Result<(), Error> {
         let outcome = {
             let destructor = pin!(handle.resource_drop_async(&mut self.store));
-            run_guest(&self.stop, &clock.deadline(), clock.cancel_token(), destructor).await
+            run_guest(&self.stop, clock, destructor).await
         };
         self.map_failure(outcome, clock)
     }
@@ -293,7 +293,7 @@ async fn start(
     let mut store = store.map_err(|error| fuel_not_set(&error, Phase::Instantiate))?;
     let outcome = {
         let instantiation = pin!(component.instantiate(&mut store));
-        run_guest(stop, &clock.deadline(), clock.cancel_token(), instantiation).await
+        run_guest(stop, clock, instantiation).await
     };
     let error = match outcome {
         Ok(Ok(exports)) => return Ok(StartedInstance { store, exports }),

@@ -2,7 +2,6 @@
 
 mod async_values;
 mod call_access;
-pub(crate) mod call_permits;
 pub(crate) mod command;
 pub(crate) mod contract_call;
 pub(crate) mod dynamic_call;
@@ -13,6 +12,7 @@ pub(crate) mod guarded_call;
 pub(crate) mod guest_error;
 pub(crate) mod instance;
 pub(crate) mod interceptor_call;
+pub(crate) mod live_calls;
 pub(crate) mod plugin;
 pub(crate) mod runtime;
 pub(crate) mod scope;

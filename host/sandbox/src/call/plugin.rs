@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::call_permits::{CallPermit, CallPermits};
+use super::live_calls::LiveCalls;
 use super::runtime::Runtime;
 use crate::grants::authority::{Authority, AuthorityRequest, ConversationNumber, OpenedRights};
 use crate::grants::redact::Redactor;
@@ -44,7 +44,7 @@ pub struct Plugin {
     runtime: Arc<Runtime>,
     /// The compiled component, or the attempt to compile it.
     link_once: Arc<LinkOnce>,
-    permits: CallPermits,
+    live_calls: LiveCalls,
 }
 
 impl Plugin {
@@ -65,12 +65,12 @@ impl Plugin {
             default_limits: OnceLock::new(),
             runtime: runtime.clone(),
             link_once: Arc::default(),
-            permits: CallPermits::new(runtime.engines.limits.calls_per_plugin_max),
+            live_calls: LiveCalls::new(runtime.engines.limits.calls_per_plugin_max),
         })
     }
 
     /// Returns a plugin with the same name and component, but with another inspection. Both plugins share the compiled code and
-    /// the permits for calls.
+    /// the limit on live calls.
     pub(crate) fn with_inspection(&self, inspection: Inspection) -> Arc<Self> {
         Arc::new(Self {
             name: self.name.clone(),
@@ -82,7 +82,7 @@ impl Plugin {
             default_limits: OnceLock::new(),
             runtime: self.runtime.clone(),
             link_once: self.link_once.clone(),
-            permits: self.permits.clone(),
+            live_calls: self.live_calls.clone(),
         })
     }
 
@@ -354,8 +354,8 @@ impl Plugin {
         }
     }
 
-    /// Waits for a permit to run a call.
-    pub(super) async fn acquire_permit(&self, context: &ToolContext, limits: &CallLimits) -> Result<CallPermit, Error> {
-        self.permits.acquire(context, limits).await
+    /// Returns the live calls of the plugin.
+    pub(super) fn live_calls(&self) -> &LiveCalls {
+        &self.live_calls
     }
 }

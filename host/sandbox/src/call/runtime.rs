@@ -16,6 +16,9 @@ use crate::link::compile::engine::Engines;
 #[cfg(feature = "network")]
 use crate::link::host::http::ExtraRoots;
 use crate::link::host::http::{Network, Resolve};
+use crate::link::limits::call_clock::SharedBudgets;
+use crate::link::limits::compute_turns::ComputeTurns;
+use crate::link::limits::shared_budget::SharedBudget;
 use toolwit_core::limits::{EngineLimits, LimitOverrides};
 use toolwit_core::{Error, ToolId};
 
@@ -68,6 +71,10 @@ pub struct Runtime {
     pub(crate) operator_limits: LimitOverrides,
     long_running: HashSet<ToolId>,
     pub(crate) session_limits: SessionLimits,
+    /// The turns to compute of all guests.
+    pub(super) turns: Arc<ComputeTurns>,
+    /// The budgets that all calls share.
+    pub(super) budgets: SharedBudgets,
     pub(super) spares: Arc<SpareInstances>,
     pub(crate) authorities: Arc<AuthorityProvider>,
     pub(crate) network: Arc<Network>,
@@ -102,6 +109,11 @@ impl Runtime {
         #[cfg(feature = "network")]
         let network = network.with_extra_roots(ExtraRoots::parse(&options.extra_root_certificates)?);
         let session_limits = SessionLimits::new(&options.engine_limits);
+        let turns = ComputeTurns::new(options.engine_limits.computing_calls_max);
+        let budgets = SharedBudgets {
+            memory: SharedBudget::new(options.engine_limits.guest_memory_bytes_max),
+            files: SharedBudget::new(guest_files_max(&options.engine_limits)),
+        };
         let spares = Arc::new(SpareInstances::new(&options.engine_limits));
         Ok(Arc::new(Self {
             engines: Arc::new(Engines::new(
@@ -113,6 +125,8 @@ impl Runtime {
             operator_limits: options.operator_limits,
             long_running: options.long_running.into_iter().collect(),
             session_limits,
+            turns,
+            budgets,
             spares,
             authorities: Arc::new(authorities),
             network: Arc::new(network),
@@ -146,4 +160,26 @@ impl Runtime {
     pub fn engine_limits(&self) -> &EngineLimits {
         &self.engines.limits
     }
+}
+
+/// Returns the number of files and connections that guests may have open: `guest_files_max`, and at most half of the files that this
+/// process may have open. The other half is for the host.
+#[must_use]
+pub fn guest_files_max(limits: &EngineLimits) -> u64 {
+    let process_max = process_files_max().unwrap_or(u64::MAX);
+    limits.guest_files_max.min(process_max / 2)
+}
+
+/// Returns the number of files that this process may have open (`RLIMIT_NOFILE`). Returns `None` if the system has no such limit.
+#[cfg(unix)]
+#[must_use]
+pub fn process_files_max() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
+/// Returns `None`, because the system has no such limit.
+#[cfg(not(unix))]
+#[must_use]
+pub fn process_files_max() -> Option<u64> {
+    None
 }

@@ -1,7 +1,7 @@
 //! The state of plugins in one conversation: their session instances, and the tools that the conversation may use.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::plugin::Plugin;
 use super::session::Session;
@@ -14,7 +14,8 @@ use toolwit_core::ToolId;
 #[derive(Clone, Default)]
 pub struct Scope {
     policy: ConversationPolicy,
-    sessions: Arc<Mutex<HashMap<String, Arc<Session>>>>,
+    /// The sessions by the name of the plugin.
+    sessions: Arc<Mutex<HashMap<String, PluginSessions>>>,
 }
 
 /// The number of a conversation, and the tools that the conversation may use.
@@ -67,16 +68,54 @@ impl Scope {
     /// Returns the session of a plugin. All tools of the plugin in this conversation share the session.
     pub(crate) fn session(&self, plugin: &Arc<Plugin>, gatherer: &'static dyn ResourceGatherer) -> Arc<Session> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        // A plugin that replaced another plugin of the same name gets a new session. The entities of the replaced plugin keep the
-        // old session alive.
-        let existing = sessions
-            .get(plugin.name())
-            .filter(|session| Arc::ptr_eq(session.plugin(), plugin));
-        if let Some(session) = existing {
-            return session.clone();
+        let existing = sessions.get_mut(plugin.name());
+        if let Some(existing) = &existing
+            && Arc::ptr_eq(existing.newest.plugin(), plugin)
+        {
+            return existing.newest.clone();
         }
+        // A plugin that replaced another plugin of the same name gets a new session. The entities of the replaced plugin keep the
+        // old session alive until the conversation moves to the new version.
         let session = Arc::new(Session::new(plugin.clone(), self.policy.clone(), gatherer));
-        sessions.insert(plugin.name().to_owned(), session.clone());
+        match existing {
+            Some(existing) => existing.replace_newest(session.clone()),
+            None => {
+                let first = PluginSessions {
+                    newest: session.clone(),
+                    earlier: Vec::new(),
+                };
+                sessions.insert(plugin.name().to_owned(), first);
+            }
+        }
         session
+    }
+
+    /// Drops the instances of other versions of a plugin, with their entities: from now on, the conversation uses this version.
+    /// A call of a method of such an entity fails with [`ErrorKind::EntityGone`](toolwit_core::ErrorKind::EntityGone).
+    pub fn use_version(&self, plugin: &Arc<Plugin>) {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(existing) = sessions.get(plugin.name()) else {
+            return;
+        };
+        let earlier = existing.earlier.iter().filter_map(Weak::upgrade);
+        let all = earlier.chain([existing.newest.clone()]);
+        all.filter(|session| !Arc::ptr_eq(session.plugin(), plugin))
+            .for_each(|session| session.retire());
+    }
+}
+
+/// The sessions of the versions of one plugin in a conversation.
+struct PluginSessions {
+    /// The session of the version that was used last.
+    newest: Arc<Session>,
+    /// The sessions of earlier versions, as long as the conversation has their tools.
+    earlier: Vec<Weak<Session>>,
+}
+
+impl PluginSessions {
+    fn replace_newest(&mut self, newest: Arc<Session>) {
+        let earlier = std::mem::replace(&mut self.newest, newest);
+        self.earlier.retain(|session| session.strong_count() > 0);
+        self.earlier.push(Arc::downgrade(&earlier));
     }
 }

@@ -24,15 +24,22 @@ use toolwit_core::ToolContext;
 use toolwit_core::limits::CallLimits;
 use toolwit_core::{Error, ErrorKind, Phase};
 
+/// The reason why the entities of a version of a plugin are gone in a conversation that uses another version.
+const REPLACED_REASON: &str = "its plugin was replaced by another version";
+
 /// A plugin in one conversation: its session instance, if it exists, and the entities in this instance.
 pub(crate) struct Session {
     number: u64,
+    /// The number as text; see [`ToolProvider::version`](toolwit_core::ToolProvider::version).
+    version: String,
     policy: ConversationPolicy,
     plugin: Arc<Plugin>,
     pub(super) gatherer: &'static dyn ResourceGatherer,
     state: Mutex<SessionState>,
     /// Whether the session has an instance, or a running call that uses or creates an instance.
     pub(super) is_alive: AtomicBool,
+    /// Whether the conversation uses another version of the plugin.
+    is_replaced: AtomicBool,
     /// The logical time of the last use, in uses of any session.
     last_used: AtomicU64,
 }
@@ -42,6 +49,11 @@ pub(crate) struct Session {
 pub(super) struct SessionState {
     pub(super) instance: Option<Instance>,
     pub(super) entities: EntityTable,
+    /// Whether a call has left an instance in the session that was not dropped since. If there is no instance although the value is
+    /// `true`, a call that used it was abandoned.
+    has_instance: bool,
+    /// The reason why the last instance was dropped, if no call has reported it yet.
+    drop_reason: Option<String>,
     /// The rights of the plugin in the last call.
     last_rights: Option<Arc<OpenedRights>>,
     /// The environment variables in the last call. A guest reads its environment once, so a change needs a new instance.
@@ -55,13 +67,16 @@ impl Session {
         gatherer: &'static dyn ResourceGatherer,
     ) -> Self {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         Self {
-            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+            number,
+            version: number.to_string(),
             policy,
             plugin,
             gatherer,
             state: Mutex::default(),
             is_alive: AtomicBool::new(false),
+            is_replaced: AtomicBool::new(false),
             last_used: AtomicU64::new(0),
         }
     }
@@ -69,6 +84,11 @@ impl Session {
     /// Returns the number of the session, unique in this process.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Returns a text that differs for each version of the plugin in the conversation.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
     }
 
     pub(crate) fn conversation(&self) -> ConversationNumber {
@@ -106,6 +126,23 @@ impl Session {
         state.drop_instance("the host evicted it to make room for other instances");
         self.is_alive.store(false, Ordering::Relaxed);
         true
+    }
+
+    /// Drops the instance and its entities, because the conversation uses another version of the plugin from now on. If a call
+    /// is using the session, the next call drops them.
+    pub(super) fn retire(&self) {
+        self.is_replaced.store(true, Ordering::Relaxed);
+        if let Ok(mut state) = self.state.try_lock() {
+            self.drop_if_replaced(&mut state);
+        }
+    }
+
+    /// Drops the instance and its entities if the conversation uses another version of the plugin.
+    pub(super) fn drop_if_replaced(&self, state: &mut SessionState) {
+        if self.is_replaced.load(Ordering::Relaxed) && state.instance.is_some() {
+            state.drop_instance(REPLACED_REASON);
+            self.is_alive.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Records a use of the session and locks its state. Returns `None` if an earlier call is using the session.
@@ -163,9 +200,24 @@ impl SessionState {
         is_dropped_for_rights || is_dropped_for_variables
     }
 
+    /// Keeps the instance after a call.
+    pub(super) fn keep_instance(&mut self, instance: Instance) {
+        self.instance = Some(instance);
+        self.has_instance = true;
+    }
+
+    /// Returns why the state of a plugin without entities is gone, once after each loss. A plugin with entities reports the loss for
+    /// each of them instead.
+    pub(super) fn take_drop_reason(&mut self) -> Option<String> {
+        self.drop_reason.take()
+    }
+
     /// Drops the instance and removes its entities. Stores the reason for each entity.
     pub(super) fn drop_instance(&mut self, reason: &str) {
         self.instance = None;
+        if std::mem::take(&mut self.has_instance) {
+            self.drop_reason = Some(reason.to_owned());
+        }
         self.entities.clear(&reason.into());
     }
 
@@ -195,9 +247,9 @@ impl SessionState {
         true
     }
 
-    /// Removes the entities if the instance no longer exists. This happens if the future of a call was dropped while the call ran.
+    /// Removes the entities, and records the loss of the state, if the instance no longer exists. This happens if the future of a call was dropped while the call ran.
     pub(super) fn remove_abandoned_entities(&mut self) {
-        if self.instance.is_none() && !self.entities.is_empty() {
+        if self.instance.is_none() && (self.has_instance || !self.entities.is_empty()) {
             self.drop_instance("an earlier call was abandoned while it ran");
         }
     }

@@ -59,8 +59,6 @@ pub(crate) trait ResourceGatherer: Send + Sync {
 #[derive(Clone, Copy)]
 pub(crate) struct ResultHandles<'a> {
     pub(crate) handles: &'a [FoundHandle],
-    /// The depth of the new entities; see [`LiveEntity::depth`](super::entity_table::LiveEntity::depth).
-    pub(crate) depth: u32,
 }
 
 /// The entities of a result.
@@ -146,6 +144,12 @@ impl<'a> SessionCall<'a> {
     /// Decodes the arguments with the entities of the locked session. Keeps the lock until the call has ended.
     fn decode_with_lock(&mut self, mut state: MutexGuard<'a, SessionState>) -> Result<(), Error> {
         state.remove_abandoned_entities();
+        self.session.drop_if_replaced(&mut state);
+        if self.shape().keeps_state
+            && let Some(reason) = state.take_drop_reason()
+        {
+            return Err(state_gone(&reason));
+        }
         self.decode(&state.entities)?;
         self.state = Some(state);
         Ok(())
@@ -250,7 +254,6 @@ impl GuestWork for SessionCall<'_> {
             ));
         };
         let entities = &mut state.entities;
-        let target = self.target_key.take().and_then(|key| entities.get(&key));
         if !self.owned_entities.is_empty() {
             let reason = format!("it was given to `{}`", snake_case(&function.name)).into();
             self.owned_entities.iter().for_each(|key| entities.remove(key, &reason));
@@ -262,10 +265,7 @@ impl GuestWork for SessionCall<'_> {
         if handles.is_empty() {
             return tool_result(function, value, &mut std::iter::empty(), call.clock.limits);
         }
-        let result_handles = ResultHandles {
-            handles: &handles,
-            depth: target.map_or(0, |target| target.depth) + 1,
-        };
+        let result_handles = ResultHandles { handles: &handles };
         let gatherer = self.session.gatherer;
         let result_entities = gatherer
             .gather(self.session, call, instance, entities, result_handles)
@@ -286,7 +286,7 @@ impl GuestWork for SessionCall<'_> {
         }
         match (self.state.as_mut(), self.alive_guard.take()) {
             (Some(state), Some(alive_guard)) => {
-                state.instance = Some(instance);
+                state.keep_instance(instance);
                 alive_guard.keep();
                 None
             }
@@ -334,6 +334,13 @@ fn entity_gone(shape: &Shape, key: &EntityKey, entities: &EntityTable) -> Error 
         None => format!("the {name} `{id}` is gone"),
     };
     Error::new(ErrorKind::EntityGone, Phase::Execute, message).with_suggestion(shape.entity_hint(*index))
+}
+
+/// Creates the error for the first call after the state of a plugin was lost.
+fn state_gone(reason: &str) -> Error {
+    let message = format!("what earlier calls kept in the plugin is gone: {reason}");
+    Error::new(ErrorKind::EntityGone, Phase::Execute, message)
+        .with_suggestion("call again to begin with fresh state; what is still needed must be entered again")
 }
 
 fn invalid_argument(message: String) -> Error {

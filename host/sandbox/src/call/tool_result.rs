@@ -68,10 +68,14 @@ fn case_docs<'a>(ty: &'a WitType, value: &Val) -> Option<&'a str> {
     label?.docs.as_deref()
 }
 
+/// The text for the model if the error of a function has no content.
+const NO_REASON: &str = "the tool failed without a reason";
+
 /// Converts the JSON of the error that a function returned. The model receives the error and the docs of its case.
 fn failure(error: Value, docs: Option<&str>) -> ToolResult {
     let mut text = match &error {
-        Value::Null => "the tool failed without a reason".to_owned(),
+        Value::Null => NO_REASON.to_owned(),
+        Value::String(text) if text.trim().is_empty() => NO_REASON.to_owned(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };

@@ -71,8 +71,15 @@ fn invalid_and_duplicate_names_are_refused() {
     assert!(refusal(many.collect()).contains("at most 256"));
 }
 
+/// Returns the input schema of a tool as it is used.
+fn used_schema(schema: impl ToString) -> Value {
+    let tools = validate_in_time(vec![tool("t", schema)]).unwrap();
+    serde_json::to_value(tools).unwrap()[0]["input_schema"].clone()
+}
+
+// attack: B4
 #[test]
-fn schemas_with_external_or_cyclic_references_are_refused() {
+fn references_to_other_documents_are_left_out() {
     let property = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
     for reference in [
         "https://example.com/schema.json",
@@ -80,38 +87,16 @@ fn schemas_with_external_or_cyclic_references_are_refused() {
         "other.json#/a",
         "#anchor",
         "#/%24defs/a",
+        "#/$defs/none",
     ] {
-        let why = schema_refusal(property(json!({"$ref": reference})));
-        assert!(
-            why.contains(reference) && why.contains("not inside the schema"),
-            "{why}"
+        assert_eq!(
+            used_schema(property(json!({"$ref": reference}))),
+            property(json!({})),
+            "{reference}"
         );
     }
-    assert!(schema_refusal(property(json!({"$ref": "#/$defs/none"}))).contains("does not exist"));
-    let cycle = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
-    assert!(schema_refusal(cycle).contains("cycle"));
-    let growing_definitions: serde_json::Map<_, _> = (0..8)
-        .map(|index| {
-            let next = json!({"$ref": format!("#/$defs/d{}", index + 1)});
-            (format!("d{index}"), json!({"allOf": vec![next; 5]}))
-        })
-        .chain([("d8".to_owned(), json!({}))])
-        .collect();
-    let bomb = json!({"type": "object", "$ref": "#/$defs/d0", "$defs": growing_definitions});
-    let why = schema_refusal(bomb);
-    assert!(why.contains("more than 8192 JSON values"), "{why}");
-    let dialect = |root: &str, part: &str| {
-        let part = json!({"$schema": format!("https://json-schema.org/{part}/schema"), "type": "string"});
-        let root = format!("https://json-schema.org/{root}/schema");
-        json!({"$schema": root, "type": "object", "properties": {"a": part}})
-    };
-    validate_in_time(vec![tool("t", dialect("draft/2020-12", "draft/2020-12"))]).unwrap();
-    let mixed = schema_refusal(dialect("draft/2020-12", "draft-07"));
-    assert!(mixed.contains("dialect"), "{mixed}");
-    assert!(schema_refusal(property(json!({"$id": "http://a/", "$ref": "#/b"}))).contains("`$id`"));
-    assert!(
-        schema_refusal(property(json!({"$schema": "http://json-schema.org/draft-04/schema#"}))).contains("dialect")
-    );
+    let cycle = property(json!({"$ref": "#"}));
+    assert_eq!(used_schema(&cycle), cycle);
 }
 
 #[test]
@@ -119,41 +104,38 @@ fn invalid_and_oversized_schemas_are_refused() {
     assert!(schema_refusal("{").contains("not JSON"));
     assert!(schema_refusal(json!({"type": "string"})).contains("\"object\""));
     assert!(schema_refusal(json!(true)).contains("\"object\""));
-    assert!(schema_refusal(json!({"type": "object", "properties": 1})).contains("not valid"));
-    let deep = format!("{}{{}}{}", "{\"type\":\"object\",\"not\":".repeat(60), "}".repeat(60));
-    assert!(schema_refusal(deep).contains("deeper than 32"));
     let too_deep_to_parse = "[".repeat(50_000);
     assert!(schema_refusal(too_deep_to_parse).contains("not JSON"));
     let long = json!({"type": "object", "title": "x".repeat(70_000)});
     assert!(schema_refusal(long).contains("at most 65536"));
-    // A pattern that requires backtracking, and one with a large compiled form.
-    for pattern in ["(?=a)b", "(\\w{1000}){1000}"] {
-        let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}});
-        assert!(schema_refusal(schema).contains("not valid"), "{pattern}");
-    }
-    let patterns: serde_json::Map<_, _> = (0..257).map(|index| (format!("^{index}$"), json!({}))).collect();
-    assert!(schema_refusal(json!({"type": "object", "patternProperties": patterns})).contains("256 patterns"));
     let mut output = tool("t", json!({"type": "object"}));
-    output.output_schema = Some("{\"$ref\": \"http://a\"}".to_owned());
-    assert!(refusal(vec![output]).contains("its output schema refers to"));
+    output.output_schema = Some("[".to_owned());
+    assert!(refusal(vec![output]).contains("its output schema is not JSON"));
 }
 
 // attack: B4
 #[test]
-fn keywords_that_double_the_work_are_refused() {
-    let nested = |keyword: &str| (0..30).fold(json!({}), |schema, _| json!({"if": schema, "then": {}, keyword: {}}));
+fn keywords_that_are_invalid_or_expensive_are_left_out() {
+    let property = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
+    assert_eq!(
+        used_schema(json!({"type": "object", "properties": 1})),
+        json!({"type": "object"})
+    );
+    // A pattern that requires backtracking, and one with a large compiled form.
+    for pattern in ["(?=a)b", "(\\w{1000}){1000}"] {
+        assert_eq!(
+            used_schema(property(json!({"pattern": pattern}))),
+            property(json!({})),
+            "{pattern}"
+        );
+    }
+    let patterns: serde_json::Map<_, _> = (0..300).map(|index| (format!("^{index}$"), json!({}))).collect();
+    let used = used_schema(json!({"type": "object", "patternProperties": patterns}));
+    assert_eq!(used["patternProperties"].as_object().unwrap().len(), 256);
     for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
-        let mut schema = nested(keyword);
-        schema["type"] = json!("object");
-        assert!(schema_refusal(&schema).contains(&format!("uses `{keyword}`")));
-        for value in [json!(false), json!({"type": "string"})] {
-            let schema = json!({"type": "object", "properties": {"a": {keyword: value}}});
-            assert!(schema_refusal(schema).contains(&format!("uses `{keyword}`")));
-        }
-        let in_referenced_default = json!({"type": "object", "$ref": "#/default", "default": {keyword: {}}});
-        assert!(schema_refusal(in_referenced_default).contains(&format!("uses `{keyword}`")));
+        assert_eq!(used_schema(property(json!({keyword: false}))), property(json!({})));
         let as_property_name = json!({"type": "object", "properties": {keyword: {"type": "string"}}});
-        validate_in_time(vec![tool("t", as_property_name)]).unwrap();
+        assert_eq!(used_schema(&as_property_name), as_property_name);
     }
 }
 
@@ -240,10 +222,7 @@ fn data_in_a_schema_is_not_interpreted() {
         validate_in_time(vec![tool("t", schema)]).unwrap();
     }
     let deep = (0..40).fold(json!(1), |value, _| json!([value]));
-    assert!(schema_refusal(json!({"type": "object", "default": deep})).contains("deeper than 32"));
-    assert!(schema_refusal(json!({"type": "object", "enum": vec![1; 9_000]})).contains("8192 JSON values"));
-    let reference_into_data = json!({"type": "object", "$ref": "#/default/a", "default": {"$id": "http://a", "a": {}}});
-    assert!(schema_refusal(reference_into_data).contains("`$id`"));
+    validate_in_time(vec![tool("t", json!({"type": "object", "default": deep}))]).unwrap();
 }
 
 #[test]
@@ -251,8 +230,18 @@ fn schemas_of_one_component_share_a_budget() {
     let patterns: serde_json::Map<_, _> = (0..60).map(|index| (format!("^{index}$"), json!({}))).collect();
     let schema = json!({"type": "object", "patternProperties": patterns});
     let tools = |count, schema: &Value| (0..count).map(|index| tool(&format!("t{index}"), schema)).collect();
-    validate_in_time(tools(4, &schema)).unwrap();
-    assert!(refusal(tools(5, &schema)).contains("together have more than 256 patterns"));
+    let accepted = serde_json::to_value(validate_in_time(tools(5, &schema)).unwrap()).unwrap();
+    let count = |tool: usize| {
+        accepted[tool]["input_schema"]["patternProperties"]
+            .as_object()
+            .unwrap()
+            .len()
+    };
+    assert_eq!(
+        (count(0), count(4)),
+        (60, 16),
+        "patterns beyond the limit of 256 are left out"
+    );
     let schema = json!({"type": "object", "properties": {"a": {"enum": (0..8_000).collect::<Vec<_>>()}}});
     validate_in_time(tools(8, &schema)).unwrap();
     assert!(refusal(tools(9, &schema)).contains("together have more than 65536 JSON values"));
@@ -263,12 +252,6 @@ fn schemas_of_one_component_share_a_budget() {
 #[test]
 fn error_messages_are_short_and_printable() {
     let long = format!("\u{1b}[2J{}", "x".repeat(10_000));
-    for schema in [
-        json!({"type": "object", "required": long}).to_string(),
-        format!("{{{0}: 1, {0}: 2}}", json!(long)),
-        json!({"type": "object", "properties": {"a": {"$ref": long}}}).to_string(),
-    ] {
-        let why = schema_refusal(schema);
-        assert!(why.len() < 400 && !why.contains('\u{1b}'), "{why}");
-    }
+    let why = schema_refusal(format!("{{{0}: 1, {0}: 2}}", json!(long)));
+    assert!(why.len() < 400 && !why.contains('\u{1b}'), "{why}");
 }

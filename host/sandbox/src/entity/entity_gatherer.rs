@@ -42,11 +42,7 @@ impl ResourceGatherer for EntityGatherer {
         entities: &'a mut EntityTable,
         result: ResultHandles<'a>,
     ) -> BoxFuture<'a, Result<GatheredEntities, Error>> {
-        let gatherer = ResultGatherer {
-            session,
-            call,
-            depth: result.depth,
-        };
+        let gatherer = ResultGatherer { session, call };
         async move { gatherer.gather(instance, entities, result.handles).await }.boxed()
     }
 }
@@ -55,8 +51,6 @@ impl ResourceGatherer for EntityGatherer {
 struct ResultGatherer<'a> {
     session: &'a Arc<Session>,
     call: &'a RunningCall<'a>,
-    /// The depth of the new entities; see [`ResultHandles::depth`].
-    depth: u32,
 }
 
 impl ResultGatherer<'_> {
@@ -132,7 +126,6 @@ impl ResultGatherer<'_> {
                 self.session,
                 handle.resource,
                 (!entity.shares_tools).then_some(id),
-                entity.depth,
             );
         }
         Ok(gathered)
@@ -202,7 +195,6 @@ impl ResultGatherer<'_> {
         }
         let entity = LiveEntity {
             handle: handle.handle,
-            depth: self.depth,
             shares_tools,
         };
         entities.insert(key, entity);
@@ -263,14 +255,8 @@ fn reject(gathered: &mut GatheredEntities, resource: &Resource, reason: String) 
 
 /// Adds the provider of an entity's tools, or of the tools that the entities of a type share if `id` is `None`. Does
 /// nothing if this provider has already been added.
-fn add_provider(
-    gathered: &mut GatheredEntities,
-    session: &Arc<Session>,
-    resource: ResourceIndex,
-    id: Option<String>,
-    depth: u32,
-) {
-    let provider = EntityToolProvider::new(session.clone(), resource, id, depth);
+fn add_provider(gathered: &mut GatheredEntities, session: &Arc<Session>, resource: ResourceIndex, id: Option<String>) {
+    let provider = EntityToolProvider::new(session.clone(), resource, id);
     let is_same = |other: &Arc<dyn ToolProvider>| {
         other.prefix() == provider.prefix()
             && other.namespace() == provider.namespace()

@@ -140,10 +140,11 @@ impl Plugin {
     }
 }
 
-/// Returns the namespace of a resource's entities: plugin name, component digest and interface.
+/// Returns the namespace of a resource's entities: plugin name and interface, without its version.
 fn namespace(plugin: &Plugin, resource: &Resource) -> String {
     let interface = resource.interface.as_deref().unwrap_or_default();
-    format!("{}@{}/{interface}", plugin.name(), plugin.inspection().digest)
+    let interface = interface.split('@').next().unwrap_or_default();
+    format!("{}/{interface}", plugin.name())
 }
 
 /// A provider of tools for one entity, or for all entities of a type.
@@ -152,14 +153,12 @@ pub(crate) struct EntityToolProvider {
     resource: ResourceIndex,
     /// The id of the entity; `None` for the provider that all entities of the type share.
     id: Option<String>,
-    /// The depth of the entity; see [`LiveEntity::depth`](crate::call::entity_table::LiveEntity::depth).
-    depth: u32,
     prefix: String,
     namespace: String,
 }
 
 impl EntityToolProvider {
-    pub(crate) fn new(session: Arc<Session>, index: ResourceIndex, id: Option<String>, depth: u32) -> Self {
+    pub(crate) fn new(session: Arc<Session>, index: ResourceIndex, id: Option<String>) -> Self {
         let inspection = session.plugin().inspection();
         let resource = &inspection.shape.resources[index.0];
         let namespace = namespace(session.plugin(), resource);
@@ -169,7 +168,6 @@ impl EntityToolProvider {
             session: session.clone(),
             resource: index,
             id,
-            depth,
         }
     }
 }
@@ -215,8 +213,9 @@ impl ToolProvider for EntityToolProvider {
         &self.namespace
     }
 
-    fn depth(&self) -> u32 {
-        self.depth
+    /// Returns the number of the session, which differs for each version of the plugin, also if only its manifest changed.
+    fn version(&self) -> &str {
+        self.session.version()
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Annotations {
     pub limits: LimitOverrides,
     /// The values that all tools require.
     pub requirements: Vec<Requirement>,
+    /// Whether the functions share state: the calls of a conversation then share an instance, also if the component exports no
+    /// resources.
+    pub keeps_state: bool,
 }
 
 /// A value that a plugin requires, such as an API key or a URL. The host looks up the value at each call.
@@ -77,6 +80,7 @@ impl Annotations {
     /// [`ErrorKind::Configuration`] for an export, a resource or an id method that the component does not have. An id method
     /// has no parameters and returns a string.
     pub(crate) fn apply(&self, shape: &mut Shape) -> Result<(), Error> {
+        shape.keeps_state = self.keeps_state;
         for (export, text) in &self.tools {
             let mut is_exported = false;
             for index in 0..shape.functions.len() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::compile_cost::CompileWork;
 use super::dynamic_tools_state::DynamicToolsState;
 use super::footprint::Footprint;
 use super::imports::{Import, WasiVersions, needs_wasi3};
@@ -17,7 +18,7 @@ use crate::values::types::{FunctionKind, Shape};
 
 /// The version of the cached text. The version changes with the format of the text, and with the data that an inspection reads from
 /// a component. The host ignores text of another version.
-pub const INSPECTION_CACHE_VERSION: u32 = 9;
+pub const INSPECTION_CACHE_VERSION: u32 = 10;
 
 /// The text of an inspection from [`Inspection::to_cache_text`], with the metadata that the host uses before it parses the text.
 #[derive(Clone, Debug)]
@@ -68,6 +69,7 @@ struct Body<'a> {
     imports: Cow<'a, [Import]>,
     wit_problem: Cow<'a, Option<String>>,
     footprint: Footprint,
+    compile_work: CompileWork,
     shape: Cow<'a, Shape>,
 }
 
@@ -87,6 +89,7 @@ impl Inspection {
             imports: Cow::Borrowed(&self.imports),
             wit_problem: Cow::Borrowed(&self.wit_problem),
             footprint: self.footprint,
+            compile_work: self.compile_work,
             shape: Cow::Borrowed(&self.shape),
         };
         match (serde_json::to_string(&header), serde_json::to_string(&body)) {
@@ -112,6 +115,7 @@ impl Inspection {
             imports: body.imports.into_owned(),
             wit_problem: body.wit_problem.into_owned(),
             footprint: body.footprint,
+            compile_work: body.compile_work,
             shape: Arc::new(body.shape.into_owned()),
             ..Self::empty(body.digest.into_owned())
         };

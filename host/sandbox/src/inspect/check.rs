@@ -5,7 +5,7 @@ use wasmparser::{
     ValidatorResources, WasmFeatures,
 };
 
-use super::compile_cost::CompileCost;
+use super::compile_cost::{CompileCost, CompileWork};
 use super::footprint::Footprint;
 use super::instantiation_recorder::InstantiationRecorder;
 use super::refusal::Refusal;
@@ -29,6 +29,8 @@ pub(crate) struct CheckedComponent<'a> {
     pub(crate) profile: Profile,
     /// The core instances, memories and tables that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
+    /// The estimated work to compile the component.
+    pub(crate) compile_work: CompileWork,
     /// The types of all items at the top level.
     pub(crate) types: wasmparser::types::Types,
     /// The names of the imports, in order.
@@ -67,14 +69,21 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     };
     Err(match refusal {
         // The component is valid for a host that supports more proposals, so the file is not damaged.
-        Refusal::Invalid { message, .. }
-            if validate(bytes, Profile::Concurrent, concurrent_features | UNSUPPORTED_FEATURES).is_ok() =>
-        {
+        Refusal::Invalid { message, .. } if is_valid_with(bytes, concurrent_features | UNSUPPORTED_FEATURES) => {
             Refusal::UnsupportedFeature(message).into()
         }
         Refusal::Invalid { message, .. } if has_async_names(bytes) => Refusal::Draft { message }.into(),
         refusal => refusal.into(),
     })
+}
+
+/// Returns whether bytes are a valid component of a host that supports these proposals, even if this host would refuse the component
+/// for another reason, such as the work to compile it.
+fn is_valid_with(bytes: &[u8], features: WasmFeatures) -> bool {
+    !matches!(
+        validate(bytes, Profile::Concurrent, features),
+        Err(Refusal::Invalid { .. } | Refusal::Draft { .. })
+    )
 }
 
 /// Returns whether bytes contain a name like `[async]f` or `[async-lift]f`, which toolchains give to async functions.
@@ -196,7 +205,7 @@ fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<Ch
             _ => {}
         }
     }
-    validate_bodies(bodies)?;
+    let compile_work = validate_bodies(bodies)?;
     let truncated = || Refusal::Invalid {
         message: "it ends too early".to_owned(),
         offset: bytes.len(),
@@ -204,6 +213,7 @@ fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<Ch
     Ok(CheckedComponent {
         profile,
         footprint: recorder.footprint(),
+        compile_work,
         types: types.ok_or_else(truncated)?,
         imports,
         exports,
@@ -212,8 +222,10 @@ fn validate(bytes: &[u8], profile: Profile, features: WasmFeatures) -> Result<Ch
     })
 }
 
-/// Validates the bodies of functions. Refuses a component whose functions take too much work to compile.
-fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody<'_>)>) -> Result<(), Refusal> {
+/// Validates the bodies of functions. Returns the work to compile them, and refuses a component that takes too much.
+fn validate_bodies(
+    bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody<'_>)>,
+) -> Result<CompileWork, Refusal> {
     let mut allocations = FuncValidatorAllocations::default();
     let mut cost = CompileCost::default();
     for (function, body) in bodies {
@@ -223,15 +235,22 @@ fn validate_bodies(bodies: Vec<(FuncToValidate<ValidatorResources>, FunctionBody
         allocations = validator.into_allocations();
         cost.add(index, type_index, &body, &resources)?;
     }
-    Ok(())
+    Ok(cost.work())
 }
 
 /// The WebAssembly proposals that no engine of the host supports, but that components of some toolchains use.
 const UNSUPPORTED_FEATURES: WasmFeatures = WasmFeatures::THREADS
     .union(WasmFeatures::GC)
-    .union(WasmFeatures::GC_TYPES)
-    .union(WasmFeatures::EXCEPTIONS)
     .union(WasmFeatures::LEGACY_EXCEPTIONS)
+    .union(WasmFeatures::SHARED_EVERYTHING_THREADS)
+    .union(WasmFeatures::STACK_SWITCHING)
+    .union(WasmFeatures::CUSTOM_PAGE_SIZES)
+    .union(WasmFeatures::WIDE_ARITHMETIC)
+    .union(WasmFeatures::COMPACT_IMPORTS)
+    .union(WasmFeatures::CM64)
+    .union(WasmFeatures::CM_GC)
+    .union(WasmFeatures::CM_VALUES)
+    .union(WasmFeatures::CM_IMPLEMENTS)
     .union(WasmFeatures::CM_ASYNC_STACKFUL)
     .union(WasmFeatures::CM_MORE_ASYNC_BUILTINS)
     .union(WasmFeatures::CM_THREADING)
@@ -241,7 +260,7 @@ const UNSUPPORTED_FEATURES: WasmFeatures = WasmFeatures::THREADS
 
 /// Returns the WebAssembly proposals that the engine of a profile supports, as configured and compiled into this crate.
 fn features(profile: Profile) -> WasmFeatures {
-    let disabled = WasmFeatures::THREADS | WasmFeatures::GC | WasmFeatures::GC_TYPES | WasmFeatures::EXCEPTIONS;
+    let disabled = WasmFeatures::THREADS | WasmFeatures::GC;
     let mut features = (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL) - disabled;
     features.set(WasmFeatures::CM_ASYNC, matches!(profile, Profile::Concurrent));
     features

@@ -3,14 +3,17 @@
 //! For ordinary code, the work of a compiler is linear in the size of the code. But some functions of a few kilobytes take a million
 //! times the work of an ordinary function. At each point where paths of control flow join, the compiler handles each variable whose
 //! value differs between the paths, once for each path. So the work is the product of the numbers of paths and variables. The
-//! estimate adds up these products.
+//! estimate adds up these products. It assumes that a local that is set repeatedly is live on each path, and determines where a local
+//! is live that is set at most once.
 
 use std::collections::HashSet;
 
-use wasmparser::{BlockType, CompositeInnerType, FuncType, FunctionBody, Operator, WasmModuleResources};
+use wasmparser::{BlockType, Catch, CompositeInnerType, FuncType, FunctionBody, Operator, WasmModuleResources};
 
+use super::local_uses::LocalUses;
 use super::refusal::Refusal;
 use toolwit_core::limits::{COMPONENT_WORK_MAX, FUNCTION_WORK_MAX};
+use toolwit_core::{Error, ErrorKind, Phase};
 
 /// The work for each function in addition to its code: its stack frame, its trampolines and its metadata.
 const WORK_PER_FUNCTION: u64 = 100;
@@ -22,19 +25,57 @@ const WORK_PER_VALUE: u64 = 8;
 /// The number of declared locals that take one unit of work.
 const LOCALS_PER_UNIT: u64 = 4;
 
-/// The number of pairs of a variable and a path that take one unit of work. The estimate assumes that each variable is live on each
-/// path.
+/// The number of pairs of a variable and a path on which it is live that take one unit of work.
 const PAIRS_PER_UNIT: u64 = 2;
+
+/// The factor by which the work may exceed [`FUNCTION_WORK_MAX`] and [`COMPONENT_WORK_MAX`] if the component is compiled in a process
+/// with limits, which then decides. No process compiles more within its limits.
+const PROCESS_FACTOR: u64 = 16;
+
+/// The estimated work to compile a component.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct CompileWork {
+    /// The work for the function that takes most.
+    function_max: u64,
+    /// The work for all functions.
+    sum: u64,
+}
+
+impl CompileWork {
+    /// Refuses a component that takes too much work to compile it in this process, in which nothing limits the compiler.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`].
+    pub(crate) fn require_within_process(&self) -> Result<(), Error> {
+        let (work, max) = if self.function_max > FUNCTION_WORK_MAX {
+            (self.function_max, FUNCTION_WORK_MAX)
+        } else {
+            (self.sum, COMPONENT_WORK_MAX)
+        };
+        if work <= max {
+            return Ok(());
+        }
+        let message = format!("it takes too much work to compile: {work} units, and {max} without a compiler process");
+        Err(Error::new(ErrorKind::Unsupported, Phase::Load, message)
+            .with_suggestion("compile it in a process with limits, with `Compiler::Process`"))
+    }
+}
 
 /// The estimated work to compile the functions of a component. One unit is about the work for one instruction.
 #[derive(Default)]
 pub(super) struct CompileCost {
-    work: u64,
+    work: CompileWork,
+    locals: LocalUses,
 }
 
 impl CompileCost {
+    /// Returns the work for all functions so far.
+    pub(super) fn work(&self) -> CompileWork {
+        self.work
+    }
+
     /// Adds the work for the function with this index and type. Refuses the component if the work for the function or for the
-    /// component exceeds its limit.
+    /// component is too much even for a compiler process.
     pub(super) fn add(
         &mut self,
         index: u32,
@@ -42,18 +83,22 @@ impl CompileCost {
         body: &FunctionBody<'_>,
         resources: &impl WasmModuleResources,
     ) -> Result<(), Refusal> {
-        let mut function = FunctionCost::new(resources, type_index);
+        let mut function = FunctionCost::new(resources, type_index, &mut self.locals);
         function.read(body)?;
-        if function.work > FUNCTION_WORK_MAX {
+        let work = function.work;
+        if work > PROCESS_FACTOR * FUNCTION_WORK_MAX {
             return Err(Refusal::TooMuchWork(format!(
-                "function {index} takes too much work to compile: more than {FUNCTION_WORK_MAX} units, in {} bytes of code",
+                "function {index} takes too much work to compile: more than {} units, in {} bytes of code",
+                PROCESS_FACTOR * FUNCTION_WORK_MAX,
                 body.range().len()
             )));
         }
-        self.work = self.work.saturating_add(function.work);
-        if self.work > COMPONENT_WORK_MAX {
+        self.work.function_max = self.work.function_max.max(work);
+        self.work.sum = self.work.sum.saturating_add(work);
+        if self.work.sum > PROCESS_FACTOR * COMPONENT_WORK_MAX {
             return Err(Refusal::TooMuchWork(format!(
-                "its functions take too much work to compile: more than {COMPONENT_WORK_MAX} units"
+                "its functions take too much work to compile: more than {} units",
+                PROCESS_FACTOR * COMPONENT_WORK_MAX
             )));
         }
         Ok(())
@@ -64,17 +109,27 @@ impl CompileCost {
 #[derive(Default)]
 struct ControlFrame {
     is_loop: bool,
+    /// The position of the instruction that opens the frame.
+    start: u32,
     /// The number of jumps to the label of the frame.
     jump_count: u64,
     parameter_count: u64,
     result_count: u64,
-    /// The indexes of the locals that the code of the frame sets. Their values may differ between the paths.
+    /// The indexes of the locals that the code of the frame sets, after they were read or set before. Their values may differ between
+    /// the paths.
     assigned_locals: HashSet<u32>,
+    /// The frames, by index, to whose labels an exception inside of this frame jumps.
+    handlers: Vec<usize>,
 }
 
 /// The work to compile the part of a function that has been read.
 struct FunctionCost<'a, R> {
     resources: &'a R,
+    locals: &'a mut LocalUses,
+    /// The position of the current instruction.
+    position: u32,
+    /// The positions at which paths join, with the number of paths.
+    joins: Vec<(u32, u64)>,
     /// The frames that are open, the innermost last.
     frames: Vec<ControlFrame>,
     /// The number of all jumps, plus one for the end of each frame.
@@ -83,9 +138,13 @@ struct FunctionCost<'a, R> {
 }
 
 impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
-    fn new(resources: &'a R, type_index: u32) -> Self {
+    fn new(resources: &'a R, type_index: u32, locals: &'a mut LocalUses) -> Self {
+        locals.start_function();
         let mut cost = Self {
             resources,
+            locals,
+            position: 0,
+            joins: Vec::new(),
             frames: Vec::new(),
             path_count: 0,
             work: WORK_PER_FUNCTION,
@@ -100,18 +159,21 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         cost
     }
 
-    /// Adds the work for a function body. Stops when the work exceeds [`FUNCTION_WORK_MAX`].
+    /// Adds the work for a function body. Stops when the work is too much.
     fn read(&mut self, body: &FunctionBody<'_>) -> Result<(), Refusal> {
         for locals in body.get_locals_reader()? {
             let (count, _) = locals?;
             self.work += u64::from(count) / LOCALS_PER_UNIT;
         }
         for operator in body.get_operators_reader()? {
+            self.position = self.position.saturating_add(1);
             self.read_operator(&operator?)?;
-            if self.work > FUNCTION_WORK_MAX {
-                break;
+            if self.work > PROCESS_FACTOR * FUNCTION_WORK_MAX {
+                return Ok(());
             }
         }
+        let pair_count = self.locals.live_pairs(&mut self.joins);
+        self.work = self.work.saturating_add(pair_count / PAIRS_PER_UNIT);
         Ok(())
     }
 
@@ -120,10 +182,30 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         match operator {
             Operator::Block { blockty } | Operator::If { blockty } => self.open_frame(false, *blockty),
             Operator::Loop { blockty } => self.open_frame(true, *blockty),
+            Operator::TryTable { try_table } => {
+                let base = self.frames.len();
+                let labels = try_table.catches.iter().map(|catch| match catch {
+                    Catch::One { label, .. }
+                    | Catch::OneRef { label, .. }
+                    | Catch::All { label }
+                    | Catch::AllRef { label } => *label,
+                });
+                let handlers: Vec<_> = labels
+                    .filter_map(|label| base.checked_sub(usize::try_from(label).ok()?.checked_add(1)?))
+                    .collect();
+                self.open_frame(false, try_table.ty);
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.handlers = handlers;
+                }
+            }
+            Operator::Throw { .. } | Operator::ThrowRef => self.add_throw(),
             Operator::Else => self.add_jump(0),
             Operator::End => self.close_frame(),
+            Operator::LocalGet { local_index } => self.locals.read(*local_index, self.position),
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
-                if let Some(frame) = self.frames.last_mut() {
+                if self.locals.set(*local_index, self.position)
+                    && let Some(frame) = self.frames.last_mut()
+                {
                     frame.assigned_locals.insert(*local_index);
                 }
             }
@@ -159,8 +241,12 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             BlockType::Type(_) => (0, 1),
             BlockType::FuncType(type_index) => self.arity(type_index),
         };
+        if is_loop {
+            self.locals.open_loop(self.position);
+        }
         self.frames.push(ControlFrame {
             is_loop,
+            start: self.position,
             parameter_count,
             result_count,
             ..ControlFrame::default()
@@ -187,6 +273,11 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
     fn close_frame(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
         self.path_count += 1;
+        if frame.is_loop {
+            self.locals.close_loop(self.position);
+        }
+        let join = if frame.is_loop { frame.start } else { self.position };
+        self.joins.push((join, frame.jump_count + 1));
         let local_count = frame.assigned_locals.len() as u64;
         let work_per_path = WORK_PER_VALUE * (frame.parameter_count + frame.result_count + local_count);
         // One path reaches the label without a jump: into a loop, or out of the end of a block.
@@ -213,6 +304,21 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
     fn add_call(&mut self, type_index: u32) {
         let (parameter_count, result_count) = self.arity(type_index);
         self.work += WORK_PER_VALUE * (parameter_count + result_count);
+        self.add_throw();
+    }
+
+    /// Adds the jumps of an exception to each handler around it.
+    fn add_throw(&mut self) {
+        for index in 0..self.frames.len() {
+            for handler in std::mem::take(&mut self.frames[index].handlers) {
+                if let Some(target) = self.frames.get_mut(handler) {
+                    target.jump_count += 1;
+                    self.path_count += 1;
+                    self.work += 1 + WORK_PER_VALUE * target.result_count;
+                }
+                self.frames[index].handlers.push(handler);
+            }
+        }
     }
 
     /// Returns the numbers of parameters and results of a function type.

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::annotations::Annotations;
 use super::check::{self, CheckedComponent};
+use super::compile_cost::CompileWork;
 use super::docs;
 use super::dynamic_export;
 use super::dynamic_tools_state::DynamicToolsState;
@@ -48,6 +49,8 @@ pub struct Inspection {
     pub wit_problem: Option<String>,
     /// The core instances, memories and tables that one instance allocates before it runs.
     pub(crate) footprint: Footprint,
+    /// The estimated work to compile the component.
+    pub(crate) compile_work: CompileWork,
     /// For each of `tools`, the index in `shape.functions` of the function that runs it. A discovered tool is run by the
     /// function that calls dynamic tools.
     pub(crate) tool_functions: Vec<usize>,
@@ -140,6 +143,7 @@ impl Inspection {
             imports,
             wit_problem,
             footprint: checked.footprint,
+            compile_work: checked.compile_work,
             shape: Arc::new(shape),
             ..Self::empty(digest)
         };
@@ -158,6 +162,7 @@ impl Inspection {
             imports: Vec::new(),
             wit_problem: None,
             footprint: Footprint::default(),
+            compile_work: CompileWork::default(),
             tool_functions: Vec::new(),
             shape: Arc::default(),
         }

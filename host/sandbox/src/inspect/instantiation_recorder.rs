@@ -14,6 +14,8 @@ pub(crate) struct InstantiationRecorder {
     definitions: Vec<Vec<InstantiationStep>>,
     /// The components and modules that are being parsed, the innermost last.
     open_definitions: Vec<OpenDefinition>,
+    /// Whether a module needs a heap, for exceptions or for a table of references to objects of the host.
+    needs_heap: bool,
 }
 
 /// A component or module that is being parsed.
@@ -87,6 +89,7 @@ impl InstantiationRecorder {
         Self {
             definitions: vec![Vec::new()],
             open_definitions: vec![OpenDefinition::Component(0)],
+            needs_heap: false,
         }
     }
 
@@ -144,9 +147,11 @@ impl InstantiationRecorder {
                 for table in section.clone() {
                     let table = table?;
                     module.tables += 1;
+                    self.needs_heap |= !table.ty.element_type.is_func_ref();
                     module.table_elements = module.table_elements.saturating_add(table.ty.initial);
                 }
             }
+            Payload::TagSection(_) => self.needs_heap = true,
             _ => {}
         }
         Ok(())
@@ -241,6 +246,9 @@ impl InstantiationRecorder {
 
     /// Returns the core instances, memories and tables that one instance of the component allocates. The component must be valid.
     pub(crate) fn footprint(&self) -> Footprint {
-        Simulation::run(&self.definitions)
+        let mut footprint = Simulation::run(&self.definitions);
+        // The instance has one heap, which takes the place of a memory.
+        footprint.memories = footprint.memories.saturating_add(self.needs_heap.into());
+        footprint
     }
 }

@@ -31,6 +31,13 @@ pub(crate) const CONFIG_STORES: [&str; 3] = [
 /// The version of `wasi:keyvalue/store` that toolchains import.
 pub(crate) const KEYVALUE_STORES: [&str; 1] = ["wasi:keyvalue/store@0.2.0-draft2"];
 
+/// The versions of `wasi:logging/logging` that toolchains import. The proposal has no release.
+pub(crate) const LOGGERS: [&str; 3] = [
+    "wasi:logging/logging",
+    "wasi:logging/logging@0.1.0-draft",
+    "wasi:logging/logging@0.1.0",
+];
+
 /// The interface that components of another host, [IronClaw](https://github.com/nearai/ironclaw), import.
 pub(crate) const NEAR_HOST: &str = "near:agent/host";
 
@@ -123,7 +130,7 @@ pub(crate) enum InterfaceOffer {
 /// Returns the condition under which the host offers an interface to a component that imports it by this name, such as
 /// `wasi:io/streams@0.2.6`.
 pub(crate) fn offer_of(import: &str) -> InterfaceOffer {
-    if CONFIG_STORES.contains(&import) || KEYVALUE_STORES.contains(&import) {
+    if CONFIG_STORES.contains(&import) || KEYVALUE_STORES.contains(&import) || LOGGERS.contains(&import) {
         return InterfaceOffer::Always;
     }
     let Some((interface, version)) = import.split_once('@') else {
@@ -170,6 +177,7 @@ mod tests {
             "toolwit:plugin/ask@0.1.2",
             "near:agent/host@0.3.0",
             "near:agent/host@0.4.0",
+            "wasi:logging/logging@0.1.0-draft",
         ] {
             assert_eq!(offer_of(name), InterfaceOffer::Always, "{name}");
         }

@@ -15,6 +15,10 @@ const VAGUE_NAMES: [&str; 12] = [
     "arg", "args", "data", "foo", "in", "info", "input", "obj", "param", "params", "val", "value",
 ];
 
+/// The ways to keep state between the calls of a conversation.
+pub const KEEP_STATE: &str =
+    "export a resource whose methods use the state, or set `state = \"conversation\"` in the manifest";
+
 /// A rule of [`lint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -30,6 +34,8 @@ pub enum LintRule {
     DuplicateName,
     /// The WIT has an interface that contains functions, but that no world imports or exports.
     UnusedWit,
+    /// A function seems to keep something for later calls, but each call has a fresh instance.
+    LostState,
 }
 
 /// A finding of [`lint`].
@@ -71,6 +77,10 @@ pub fn lint(bytes: &[u8], context: PackageContext<'_>, annotations: &Annotations
     }
     lint_shape(&inspection.shape, &mut findings);
     lint_tool_names(&inspection, &mut findings);
+    if let Some(function) = inspection.lost_state() {
+        let message = "it returns nothing, and what it keeps in the component is lost when its call ends".to_owned();
+        findings.push(Lint::new(LintRule::LostState, function, message, KEEP_STATE));
+    }
     if let Some(wit) = wit_of(bytes, context) {
         lint_unused_interfaces(&wit, &mut findings);
     }

@@ -3,7 +3,7 @@
 pub(crate) mod annotations;
 pub(crate) mod cached_inspection;
 pub(crate) mod check;
-mod compile_cost;
+pub(crate) mod compile_cost;
 mod contract_export;
 pub(crate) mod declared_capabilities;
 pub(crate) mod docs;
@@ -20,6 +20,8 @@ pub(crate) mod interceptor_export;
 pub(crate) mod interfaces;
 pub(crate) mod lazy;
 pub(crate) mod lint;
+mod local_uses;
+mod lost_state;
 pub(crate) mod package_docs;
 pub(crate) mod profile;
 pub(crate) mod reflect;

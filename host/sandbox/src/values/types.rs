@@ -287,13 +287,18 @@ pub(crate) struct Shape {
     /// The exported `toolwit:plugin/interceptor`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) interceptor: Option<InterceptorExport>,
+    /// Whether the package declares that its functions share state, so that the calls of a conversation share an instance.
+    #[serde(default)]
+    pub(crate) keeps_state: bool,
 }
 
 impl Shape {
-    /// Returns whether a call can return handles. If so, the calls of a conversation must share an instance.
+    /// Returns whether the calls of a conversation must share an instance: a call can return handles, or the package declares state.
     pub(crate) fn is_stateful(&self) -> bool {
-        self.functions
-            .iter()
-            .any(|function| function.result.as_ref().is_some_and(WitType::holds_resources))
+        self.keeps_state
+            || self
+                .functions
+                .iter()
+                .any(|function| function.result.as_ref().is_some_and(WitType::holds_resources))
     }
 }

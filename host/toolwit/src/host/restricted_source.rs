@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::MayUse;
 use toolwit_agent::ToolSource;
-use toolwit_core::{Error, Tool, ToolContext};
+use toolwit_core::{Error, Tool, ToolContext, ToolId};
 
 /// The tools of a shared source that one conversation may use.
 #[derive(Clone)]
@@ -37,6 +37,10 @@ impl ToolSource for RestrictedSource {
         // Returns all names. `may_use` cannot filter them, because it decides by id and the list also has names. The list
         // only selects which sources are queried; `tools` is restricted.
         self.source.listed_names()
+    }
+
+    fn may_have(&self, tool: &ToolId) -> bool {
+        (self.may_use)(tool.as_str()) && self.source.may_have(tool)
     }
 
     fn cached_tools(&self, context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {

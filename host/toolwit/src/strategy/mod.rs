@@ -9,6 +9,7 @@ mod plugin_facades;
 mod plugin_updates;
 mod registry_tools;
 mod registry_view;
+mod source_ids;
 #[cfg(test)]
 mod tests;
 mod tool_search;

@@ -14,7 +14,8 @@ use toolwit_sandbox::Scope;
 
 /// Shows all tools of a registry from the start, and updates them at the beginning of each turn.
 ///
-/// Tools of plugins do not change within a turn. An entity stays bound to the instance that created it.
+/// Tools of plugins do not change within a turn. When a plugin is replaced, its entities are gone: a call of their methods
+/// names the tools that return new ones. The entities of a removed plugin keep working.
 pub struct RegistryTools {
     registry_view: RegistryView,
     /// Whether all interfaces with several functions are facades. Otherwise, only those of packages whose manifest

@@ -100,9 +100,11 @@ impl RegistryView {
     }
 
     /// Returns the injection that replaces the tools in `tools` whose plugin changed between two snapshots, and removes
-    /// those that no longer exist. It adds no new tools.
+    /// those that no longer exist. It adds no new tools. The entities of a replaced plugin are gone: their methods fail with
+    /// the error that names the tools which return new ones.
     pub(super) fn replacements(&self, previous: &Registry, current: &Registry, tools: &ToolSet) -> Injection {
         let mut injection = Injection::none();
+        current.plugins().for_each(|plugin| self.scope.use_version(plugin));
         let changed = previous.plugins().filter(|old_plugin| {
             let new_plugin = current.package(old_plugin.name()).and_then(Package::plugin);
             !new_plugin.is_some_and(|new_plugin| Arc::ptr_eq(new_plugin, old_plugin))
@@ -116,7 +118,7 @@ impl RegistryView {
                 .into_iter()
                 .map(|tool| (tool.definition().id.clone(), tool))
                 .collect();
-            // Methods of entities are neither replaced nor removed. They stay bound to the instance that they call.
+            // Methods of entities are neither replaced nor removed: the next result with the entity binds them to its object.
             for definition in &old_plugin.inspection().tools {
                 match (tools.by_id(&definition.id), new_tools.remove(&definition.id)) {
                     (Some(_), Some(tool)) => injection.add.push(tool),

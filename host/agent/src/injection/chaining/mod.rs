@@ -251,7 +251,7 @@ fn make_current(injection: &mut Injection, provider: &dyn ToolProvider, context:
         identity: provider.instance_id().map(identity),
         prefix: provider.prefix().to_owned(),
         tools: ids,
-        depth: provider.depth(),
+        version: provider.version().to_owned(),
         binding: if was_bound {
             EntityBinding::Rebound
         } else {

@@ -50,9 +50,8 @@ pub struct DiscoveredEntity {
     pub prefix: String,
     /// Ids of the tools that act on it: its own methods, or the shared methods of its group.
     pub tools: Vec<ToolId>,
-    /// Nesting depth: 1 for an entity that a tool other than a method returned, 2 for one that a method of such an entity
-    /// returned, and so on.
-    pub depth: u32,
+    /// [Version](toolwit_core::ToolProvider::version) of the code that the entity belongs to.
+    pub version: String,
     /// The instance to which its tools are bound now.
     pub binding: EntityBinding,
     /// The instance to which its tools are bound when a result returns it again.

@@ -10,7 +10,6 @@ use toolwit_core::{Rebinding, ToolId};
 #[derive(Clone, Debug)]
 struct EntityRecord {
     own_tools: Vec<ToolId>,
-    depth: u32,
 }
 
 /// The entities of one conversation and their tools.
@@ -20,8 +19,8 @@ struct EntityRecord {
 pub struct Entities {
     /// The entities that have an id and their own tools, by identity.
     by_identity: HashMap<EntityIdentity, EntityRecord>,
-    /// The nesting depth of the entity or group to which each method belongs.
-    depths: HashMap<ToolId, u32>,
+    /// The version of the code to which the object of each method belongs, unless it is empty.
+    versions: HashMap<ToolId, String>,
     /// Methods that act on the newest instance of their entity.
     latest_methods: HashSet<ToolId>,
     /// Number of entities without an id.
@@ -37,7 +36,9 @@ impl Entities {
     /// [`group_addition`](DiscoveredEntity::group_addition) to their group.
     pub fn record(&mut self, discovery: &DiscoveredEntity) {
         for tool in &discovery.tools {
-            self.depths.entry(tool.clone()).or_insert(discovery.depth);
+            if !discovery.version.is_empty() {
+                self.versions.insert(tool.clone(), discovery.version.clone());
+            }
             if discovery.rebinding == Rebinding::Latest {
                 self.latest_methods.insert(tool.clone());
             }
@@ -58,10 +59,11 @@ impl Entities {
         let record = self
             .by_identity
             .entry(identity.clone())
-            .or_insert_with(|| EntityRecord {
-                own_tools: Vec::new(),
-                depth: discovery.depth,
-            });
+            .or_insert_with(|| EntityRecord { own_tools: Vec::new() });
+        // The methods that only another version of the code had are gone.
+        let versions = &self.versions;
+        let is_current = |tool: &ToolId| versions.get(tool).is_none_or(|version| *version == discovery.version);
+        record.own_tools.retain(is_current);
         for tool in &discovery.tools {
             if !record.own_tools.contains(tool) {
                 record.own_tools.push(tool.clone());
@@ -86,6 +88,11 @@ impl Entities {
         self.lost_tools.contains(tool)
     }
 
+    /// Returns whether a tool is lost; see [`is_lost`](Self::is_lost).
+    pub(crate) fn has_lost_tools(&self) -> bool {
+        !self.lost_tools.is_empty()
+    }
+
     /// Returns whether a method may be bound to another instance when its entity is returned again.
     pub(crate) fn may_rebind(&self, method: &ToolId) -> bool {
         self.latest_methods.contains(method) || self.is_lost(method)
@@ -104,16 +111,9 @@ impl Entities {
         self.groups.get(&(namespace.to_owned(), prefix.to_owned()))
     }
 
-    /// Returns the recorded nesting depth of an entity, or `None` if it has no [own tools](Self::own_tools_of).
-    #[must_use]
-    pub fn depth_of(&self, identity: &EntityIdentity) -> Option<u32> {
-        self.by_identity.get(identity).map(|record| record.depth)
-    }
-
-    /// Returns the nesting depth of the entity or group to which a method belongs, or 0 for a tool that is not a method.
-    #[must_use]
-    pub fn depth_of_tool(&self, tool: &ToolId) -> u32 {
-        self.depths.get(tool).copied().unwrap_or(0)
+    /// Returns whether a method acts on an object of another version than this one.
+    pub(in crate::injection) fn is_of_other_version(&self, method: &ToolId, version: &str) -> bool {
+        self.versions.get(method).is_some_and(|recorded| recorded != version)
     }
 
     /// Returns the number of entities.

@@ -47,14 +47,18 @@ impl EntityGroup {
             .contains_key(id)
     }
 
-    /// Adds entities. If an entity is a member already, the new instance replaces it only with [`Rebinding::Latest`].
+    /// Adds entities. If an entity is a member already, the new instance replaces it only with [`Rebinding::Latest`], or if it
+    /// belongs to another version of its code.
     fn add(&self, entities: &[Arc<dyn ToolProvider>]) {
         let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
         for entity in entities {
             let Some(id) = entity.instance_id() else { continue };
             match entity.rebinding() {
-                Rebinding::Keep => drop(members.entry(id).or_insert_with(|| entity.clone())),
-                Rebinding::Latest => drop(members.insert(id, entity.clone())),
+                Rebinding::Keep
+                    if members
+                        .get(&id)
+                        .is_some_and(|member| member.version() == entity.version()) => {}
+                Rebinding::Keep | Rebinding::Latest => drop(members.insert(id, entity.clone())),
             }
         }
     }
@@ -130,8 +134,8 @@ impl ToolProvider for MemberWithOwnTools {
         self.entity.namespace()
     }
 
-    fn depth(&self) -> u32 {
-        self.entity.depth()
+    fn version(&self) -> &str {
+        self.entity.version()
     }
 }
 

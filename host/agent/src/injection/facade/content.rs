@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use futures::future::BoxFuture;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
@@ -96,6 +97,7 @@ impl FacadeContents {
     }
 }
 
+#[async_trait]
 impl ToolFacade for FacadeContents {
     fn fixed_tools(&self) -> &[Arc<dyn Tool>] {
         &self.fixed_tools
@@ -110,5 +112,16 @@ impl ToolFacade for FacadeContents {
             RevealRule::Fetched(_) => None,
             _ => self.open_without_fetching(arguments, context).ok(),
         }
+    }
+
+    async fn make_again(&self, arguments: &Arguments, context: &ToolContext) -> Option<RevealedTools> {
+        let RevealRule::Fetched(fetch) = &self.rule else {
+            return self.reopen(arguments, context);
+        };
+        let fetched = fetch(arguments.clone(), context.clone()).await;
+        let fetched = fetched.inspect_err(|error| {
+            tracing::warn!(facade = self.name, error = %error.report(), "the tools of a facade cannot be fetched again");
+        });
+        Some(self.reveal_with_fixed_tools(fetched.ok()?))
     }
 }

@@ -3,7 +3,9 @@
 mod builder;
 mod content;
 mod context_tool;
+mod made_again;
 mod object;
+mod opening;
 mod reference;
 mod tool_names;
 mod unfolding;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::injection::entity::DiscoveredEntity;
-use toolwit_core::{RejectedProvider, Tool, ToolId};
+use toolwit_core::{RejectedProvider, Tool, ToolId, ToolName};
 
 /// The changes that a strategy requests: above all, tools to add and to remove. It also lists the entities that the strategy
 /// found in a result.
@@ -100,6 +100,24 @@ impl fmt::Debug for Injection {
             .field("discovered", &self.discovered)
             .field("rejected", &self.rejected)
             .finish()
+    }
+}
+
+/// An injection, with the tool whose call it follows from.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TriggeredInjection {
+    /// Name of the tool, which becomes the parent of the added tools.
+    pub trigger: ToolName,
+    /// The changes.
+    pub injection: Injection,
+}
+
+impl TriggeredInjection {
+    /// Creates an injection that follows from a call of `trigger`.
+    #[must_use]
+    pub fn new(trigger: ToolName, injection: Injection) -> Self {
+        Self { trigger, injection }
     }
 }
 

@@ -5,5 +5,5 @@ mod injection;
 mod port;
 
 pub use call_gate::CallGate;
-pub use injection::{Injection, WithheldTool};
+pub use injection::{Injection, TriggeredInjection, WithheldTool};
 pub use port::{InjectionStrategy, NoInjection};

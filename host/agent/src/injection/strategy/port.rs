@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::call_gate::CallGate;
-use super::injection::Injection;
+use super::injection::{Injection, TriggeredInjection};
 use crate::injection::view::{ConversationView, InjectionContext, TurnContext};
 use toolwit_core::{Error, NamedTool, Tool, ToolId, ToolProvider, ToolSelector};
 
@@ -59,10 +59,26 @@ pub trait InjectionStrategy: Send + Sync {
 
     /// Creates a tool that this strategy can inject, from the id of the tool. The main use is a conversation that is resumed in
     /// another process, for the tools that the strategy injected before. Returns `None` by default, or if the strategy cannot
-    /// create the tool. A strategy need not restore the tools that `evaluate` adds, since a resume evaluates the recorded calls
+    /// create the tool now; [`recover`](Self::recover) can then create it later. A strategy need not restore the tools that `evaluate` adds, since a resume evaluates the recorded calls
     /// again.
     fn restore(&self, _tool: &ToolId) -> Option<Arc<dyn Tool>> {
         None
+    }
+
+    /// Creates the tools that a resume could not restore, such as those of a server that must be contacted first. `lost` has the
+    /// ids of all lost tools, also of those that other strategies injected. By default no tool is recovered.
+    ///
+    /// The method is called before a resumed run continues and when a turn begins, and again as long as a strategy recovers a
+    /// tool. It contacts only the sources that can have one of the lost tools.
+    async fn recover(&self, _lost: &[ToolId], _view: &ConversationView<'_>) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    /// Returns the changes after which the conversation has no tool that this strategy made for another caller. Called after
+    /// [`begin_turn`](Self::begin_turn), when a turn begins whose context has another [`Caller`](toolwit_core::Caller) than the
+    /// previous turn. By default nothing changes: a strategy that makes tools in `begin_turn` also replaces them there.
+    async fn change_caller(&self, _view: &ConversationView<'_>) -> Vec<TriggeredInjection> {
+        Vec::new()
     }
 
     /// Returns whether the decisions of this strategy depend on earlier calls; `false` by default. A resume restores the call

@@ -32,6 +32,9 @@ pub struct PastCall {
     pub is_error: bool,
     /// Types of the artifacts that the call returned.
     pub artifacts: Vec<String>,
+    /// Whether the result revealed tools, in a call of this process. A resume does not restore the value.
+    #[serde(skip)]
+    pub has_revealed_tools: bool,
 }
 
 impl PastCall {
@@ -46,6 +49,7 @@ impl PastCall {
             arguments: Arguments::new(),
             is_error: false,
             artifacts: Vec::new(),
+            has_revealed_tools: false,
         }
     }
 }

@@ -129,6 +129,7 @@ impl CompletedCall {
                 .iter()
                 .map(|artifact| artifact.kind.clone())
                 .collect(),
+            has_revealed_tools: self.result.revealed_tools.is_some(),
         }
     }
 

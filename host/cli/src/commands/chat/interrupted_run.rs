@@ -2,7 +2,7 @@
 
 use super::ChatSession;
 use crate::approval::{denial, pending_question};
-use crate::commands::resume::{CallDecision, print_unresolved, unanswered_questions};
+use crate::commands::resume::{CallDecision, print_unresolved, store_denial, unanswered_questions};
 use crate::exit::Exit;
 use crate::output::page::{FAINT, Page};
 use toolwit::agent::{Conversation, RecordedApprovalRequest};
@@ -83,6 +83,11 @@ impl ChatSession<'_> {
         approval: Approval,
         conversation: &mut Conversation,
     ) -> Exit {
+        if let (Approval::Denied { .. }, Some((store, session))) = (&approval, &self.stored_session)
+            && let Err(error) = store_denial(question, approval.clone(), store, session).await
+        {
+            self.printer.print_error(&error);
+        }
         self.answers.add_answer(question.clone(), approval);
         if self.open_questions(conversation).await.is_empty() {
             return self.resume(conversation).await;

@@ -6,7 +6,7 @@ mod interrupted_run;
 mod line;
 mod slash;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
@@ -18,11 +18,15 @@ use crate::commands::run::{RunFlags, RunProgress, approver, create_if_missing, o
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::approvals::can_ask;
+use crate::input::pictures::{read_picture, too_many_pictures, warn_if_not_accepted};
 use crate::interrupt::TurnInterrupts;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer, write_stderr};
-use toolwit::agent::{Conversation, RunError, RunOutcome, SessionId};
+use toolwit::agent::{Conversation, RunError, RunOutcome, SessionId, UserTurn};
 use toolwit::journal::SqliteJournalStore;
+use toolwit::limits::PICTURES_PER_MESSAGE_MAX;
+use toolwit::model::ChatModel;
+use toolwit::tool::Picture;
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -36,6 +40,7 @@ Commands in the chat:
   /tools [TEXT]       list the tools that can be called
   /budget             show tokens, cost and calls
   /pin                keep your last message when older ones are summarized
+  /attach FILE        attach a picture to your next message
   /wait               wait for a background call
   /resume             continue a run that was interrupted when its process ended
   /approve [CALL]     allow a call of an interrupted run that waits for an answer
@@ -106,6 +111,8 @@ impl Chat {
             answers,
             requires_prior_answers,
             stored_session,
+            model: &*model,
+            attached: Mutex::default(),
         };
         session.show_interrupted_run(&conversation).await;
         let exit = session.run(&mut input, &mut conversation).await?;
@@ -128,6 +135,9 @@ struct ChatSession<'s> {
     requires_prior_answers: bool,
     /// The store and the name of the session, if the conversation has a session.
     stored_session: Option<(SqliteJournalStore, SessionId)>,
+    model: &'s dyn ChatModel,
+    /// The pictures for the next message.
+    attached: Mutex<Vec<Picture>>,
 }
 
 impl ChatSession<'_> {
@@ -171,6 +181,7 @@ impl ChatSession<'_> {
             ChatCommand::Approve(call) => self.approve(&call, conversation).await,
             ChatCommand::Deny(text) => self.deny(&text, conversation).await,
             ChatCommand::Resolve(decision) => self.print(interrupted_run::resolve(&decision, conversation)),
+            ChatCommand::Attach(file) => self.print(self.attach(file).await),
             ChatCommand::Pin => self.print(slash::pin(conversation).await),
             ChatCommand::Tools(text) => self.print(Ok(slash::list_tools(conversation, &text))),
             ChatCommand::Budget => self.print(Ok(slash::show_budget(conversation))),
@@ -184,8 +195,28 @@ impl ChatSession<'_> {
             return self.print(Err(interrupted_run::interrupted_run_error()));
         }
         let turn_cancel = self.interrupts.begin_turn();
-        let outcome = conversation.turn(text).cancel(turn_cancel).run().await;
+        let pictures = std::mem::take(&mut *self.attached());
+        let turn = conversation.turn(text).cancel(turn_cancel);
+        let outcome = pictures.into_iter().fold(turn, UserTurn::picture).run().await;
         self.end_turn(outcome)
+    }
+
+    /// Attaches the picture in a file to the next message.
+    async fn attach(&self, file: String) -> Result<Page, Error> {
+        if self.attached().len() >= PICTURES_PER_MESSAGE_MAX {
+            return Err(too_many_pictures());
+        }
+        let picture = read_picture(file.into(), self.cancel).await?;
+        warn_if_not_accepted(self.model, self.printer);
+        let mut page = Page::new();
+        page.text(format_args!("attached to your next message: {picture}"))
+            .end();
+        self.attached().push(picture);
+        Ok(page)
+    }
+
+    fn attached(&self) -> MutexGuard<'_, Vec<Picture>> {
+        self.attached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the late result of a background call, and runs the model on the result.

@@ -24,6 +24,8 @@ pub(super) enum ChatCommand {
     Deny(String),
     /// Decides whether a call took effect. The text is the id of the call, followed by `done`, `not-done` or `run-again`.
     Resolve(String),
+    /// Attaches the picture in this file to the next message.
+    Attach(String),
     /// Lists the commands.
     Help,
     /// Ends the session.
@@ -45,6 +47,7 @@ impl ChatCommand {
             ("approve", call) => Self::Approve(call.to_owned()),
             ("deny", text) => Self::Deny(text.to_owned()),
             ("resolve", decision) => Self::Resolve(decision.to_owned()),
+            ("attach", file) if !file.is_empty() => Self::Attach(file.trim_matches(['"', '\'']).to_owned()),
             ("help" | "?", "") => Self::Help,
             ("quit" | "exit", "") => Self::Quit,
             _ => Self::Unknown(command.to_owned()),
@@ -53,10 +56,11 @@ impl ChatCommand {
 }
 
 /// The commands and their descriptions.
-const COMMANDS: [(&str, &str); 10] = [
+const COMMANDS: [(&str, &str); 11] = [
     ("/tools [TEXT]", "list the tools that can be called"),
     ("/budget", "show tokens, cost and calls"),
     ("/pin", "keep your last message when older ones are summarized"),
+    ("/attach FILE", "attach a picture to your next message"),
     ("/wait", "wait for a background call"),
     ("/resume", "continue a run that was interrupted when its process ended"),
     (

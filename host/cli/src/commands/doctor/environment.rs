@@ -1,5 +1,5 @@
-//! Checks of the command's environment: metadata database, code cache, word vectors, the existence of the grants file, and
-//! the toolchain for building plugins.
+//! Checks of the command's environment: metadata database, code cache, word vectors, the existence of the grants file, the
+//! limit of open files, and the toolchain for building plugins.
 
 use std::io;
 
@@ -8,7 +8,11 @@ use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::input::vectors::vector_directory;
 use crate::output::page::{counted, size};
 use toolwit::build::{BuildError, cargo_version};
-use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport};
+use toolwit::limits::EngineLimits;
+use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport, guest_files_max, process_files_max};
+
+/// The number of files and connections below which plugins that use files or the network may fail.
+const GUEST_FILES_MIN: u64 = 128;
 
 pub(super) async fn check(plugins: &PluginFlags, grants_and_secrets: &GrantAndSecretFlags, findings: &mut Findings) {
     match plugins.store.check().await {
@@ -18,6 +22,7 @@ pub(super) async fn check(plugins: &PluginFlags, grants_and_secrets: &GrantAndSe
     }
     check_code_cache(findings).await;
     check_word_vectors(findings);
+    check_open_files(findings);
     if let (Ok(path), None) = (
         grants_and_secrets.grants.path(),
         grants_and_secrets.grants.applied_path().ok().flatten(),
@@ -59,6 +64,21 @@ fn check_word_vectors(findings: &mut Findings) {
             findings.add_warning("vectors", "vectors", error.message.clone(), hint);
         }
         Some(Ok(None)) | None => {}
+    }
+}
+
+/// Compares the number of files that plugins may have open with the limit of the process.
+fn check_open_files(findings: &mut Findings) {
+    let guests_max = guest_files_max(&EngineLimits::default());
+    let Some(process_max) = process_files_max() else { return };
+    let message = format!(
+        "plugins may have {guests_max} files and connections open at once, and this process may have {process_max}"
+    );
+    if guests_max < GUEST_FILES_MIN {
+        let hint = "raise the limit of open files, for example with `ulimit -n 1024`";
+        findings.add_warning("files", "files", message, hint);
+    } else {
+        findings.add_ok("files", message);
     }
 }
 

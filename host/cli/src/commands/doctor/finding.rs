@@ -22,7 +22,7 @@ pub(super) enum Severity {
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     /// The name of the check: `plugins`, `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`,
-    /// `vectors` or `toolchain`.
+    /// `vectors`, `files` or `toolchain`.
     pub(super) check: &'static str,
     #[serde(rename = "state")]
     pub(super) severity: Severity,

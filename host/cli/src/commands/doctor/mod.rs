@@ -19,7 +19,7 @@ use toolwit::{Error, Phase};
 /// Diagnose the installation and suggest fixes
 ///
 /// Checks packages, the values that their manifests require, the health of their tools, grants, secrets, the metadata
-/// database, the code cache, word vectors and the toolchain. Nothing is compiled and no guest code runs. Exits with 0
+/// database, the code cache, word vectors, the limit of open files and the toolchain. Nothing is compiled and no guest code runs. Exits with 0
 /// if there is no problem, 3 if a package is broken, 130 after an interrupt, else 2.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {

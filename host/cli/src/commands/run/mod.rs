@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::input::call_arguments::read_text;
 use crate::input::exposure::DeliveryFlag;
 use crate::input::model_options::read_answer_schema;
+use crate::input::pictures::read_pictures;
 use crate::input::run_options::RunOptions;
 use crate::input::sessions::SessionFlags;
 use crate::input::stored_options;
@@ -25,13 +26,13 @@ use crate::input::vectors::with_word_vectors;
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
 use toolwit::agent::{
-    Event, Journal, JournalError, Observer, ProcessTools, RunOutcome, SessionId, StartedReplay, TypedOutcome,
+    Event, Journal, JournalError, Observer, ProcessTools, RunOutcome, SessionId, StartedReplay, TypedOutcome, UserTurn,
 };
 use toolwit::journal::SqliteJournalStore;
 use toolwit::limits::{PROMPT_BYTES_MAX, Span};
 use toolwit::mcp::McpServers;
 use toolwit::model::{ChatModel, ToolDelivery};
-use toolwit::models::{ModelSpec, connect};
+use toolwit::models::connect;
 use toolwit::registry::Project;
 use toolwit::tool::{Origin, OutputSink, ToolContext};
 use toolwit::{Conversation, ConversationBuilder, Error, ErrorKind, Exposure, Phase, Toolwit, ToolwitBuilder};
@@ -53,6 +54,7 @@ Examples:
   toolwit run \"Which issues are open?\" --model openai:gpt-5 --mcp mcp.toml
   toolwit run \"Hello\" --model scripted:scenario.toml -q
   toolwit run \"How warm is Rome?\" --model gemini:gemini-3-pro --answer-schema weather.json
+  toolwit run \"What is on this picture?\" --model openai:gpt-5 --attach photo.jpg
   toolwit run \"And in euros?\" --model openai:gpt-5 --session spend
 
 Providers: openai, openai-responses, anthropic, gemini, azure, openrouter, groq, deepseek, mistral, vllm, llamacpp, ollama.
@@ -72,6 +74,9 @@ pub(crate) struct Run {
     /// File with a JSON Schema that the answer must fit; the answer is printed as JSON
     #[arg(long, value_name = "FILE")]
     answer_schema: Option<String>,
+    /// Picture for the model, a PNG, JPEG, GIF or WebP file; can be repeated
+    #[arg(long = "attach", value_name = "FILE")]
+    attachments: Vec<PathBuf>,
     /// Time to wait for `toolwit approve` if a call needs an approval and there is no terminal; then the command ends,
     /// and `toolwit resume` continues the run
     #[arg(long, value_name = "TIME", requires = "session", num_args = 0..=1, require_equals = true, default_missing_value = "0s")]
@@ -128,6 +133,7 @@ impl Run {
             Some(file) => Some(read_answer_schema(file, cancel).await?),
             None => None,
         };
+        let pictures = read_pictures(self.attachments, &*model, printer, cancel).await?;
         let journal = match &stored_session {
             Some((store, session)) => Some(create_if_missing(existing_journal, store, session).await?),
             None => None,
@@ -146,6 +152,7 @@ impl Run {
         }
         let suspension = conversation.suspension();
         let turn = conversation.turn(prompt).cancel(cancel.clone());
+        let turn = pictures.into_iter().fold(turn, UserTurn::picture);
         let run = async {
             match &schema {
                 Some(schema) => turn.run_json(schema).await.map(json_outcome),
@@ -219,9 +226,11 @@ impl RunFlags {
         Ok(self)
     }
 
-    /// Connects to the model, and adds the price and the context size of the model table.
+    /// Connects to the model, and adds its properties in the model table.
     pub(crate) async fn connect(&self, cancel: &CancellationToken) -> Result<Arc<dyn ChatModel>, Failure> {
-        self.describe_model(self.connect_undescribed().await?, cancel).await
+        let spec = self.options.model_spec()?;
+        self.describe_model(connect(&spec).await.map_err(Error::from)?, cancel)
+            .await
     }
 
     /// Sets the approver of calls, and the approver to which it leaves questions for another process, if there is one.
@@ -240,13 +249,14 @@ impl RunFlags {
         self.options.approvals.allows_every_call()
     }
 
-    /// Adds the price and the context size of the model table to a model that does not have them.
+    /// Adds the properties in the model table to a model that does not have them.
     pub(crate) async fn describe_model(
         &self,
         model: Arc<dyn ChatModel>,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn ChatModel>, Failure> {
-        Ok(self.options.budget.describe_model(model, cancel).await?)
+        let pictures = self.options.model_connection.accepts_pictures();
+        Ok(self.options.budget.describe_model(model, pictures, cancel).await?)
     }
 
     /// Stores the options in the journal, connects to the required MCP servers, and builds the conversation, which
@@ -344,23 +354,6 @@ impl RunFlags {
             (None, Some(DeliveryFlag::Native)) => Exposure::Flat,
             (exposure, _) => exposure.map(Exposure::from).unwrap_or_default(),
         }
-    }
-
-    /// Connects to the model. Does not add the price and the context size of the model table.
-    async fn connect_undescribed(&self) -> Result<Arc<dyn ChatModel>, Error> {
-        let Some(name) = self.options.model() else {
-            let message = "no model was given";
-            return Err(Error::new(ErrorKind::Configuration, Phase::Model, message)
-                .with_suggestion("pass `--model openai:NAME`, or set TOOLWIT_MODEL"));
-        };
-        let mut spec: ModelSpec = name.parse()?;
-        if let Some(url) = &self.options.base_url {
-            spec = spec.with_base_url(url)?;
-        }
-        if let Some(format) = self.options.model_options.tool_calls() {
-            spec = spec.with_tool_calls(format)?;
-        }
-        Ok(connect(&spec).await?)
     }
 }
 

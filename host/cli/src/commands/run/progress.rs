@@ -49,6 +49,11 @@ impl OutputSink for RunProgress {
         }
     }
 
+    /// Only a stream prints the text for good. A preview is replaced.
+    fn shows_chunks(&self, origin: &Origin) -> bool {
+        self.stream.is_some() && origin.parent_call.is_none()
+    }
+
     fn reasoning(&self, text: &str, origin: &Origin) {
         if !self.print_piece(TextKind::Reasoning, text, origin) {
             self.show_preview("thinking", text);
@@ -190,8 +195,8 @@ impl RunProgress {
                 self.spinner.restart(&format!("waiting for {}", self.model));
             }
             Event::ToolStarted { name, .. } => self.spinner.restart(&format!("calling {name}")),
-            Event::NestedCallStarted { tool, .. } => self.spinner.set_text(&format!("calling {tool}")),
-            Event::NestedCallFinished { .. } => {
+            Event::NestedCallStarted(call) => self.spinner.set_text(&format!("calling {}", call.tool)),
+            Event::NestedCallFinished(_) => {
                 let mut page = Page::new();
                 conversation::write_nested_call(&mut page, event);
                 self.print_after_question(move |printer| printer.detail(&page));

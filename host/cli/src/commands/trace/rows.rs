@@ -34,8 +34,8 @@ pub(super) struct Row {
     /// The number of the event in the trace.
     pub(super) sequence: u64,
     pub(super) kind: RowKind,
-    /// The indentation, in levels: 0 for a turn, 1 for the other events, 2 for a nested call. The events of an agent
-    /// that a tool runs are two levels deeper.
+    /// The indentation, in levels: 0 for a turn, 1 for the other events, 2 for a nested call, and one more for each call
+    /// around it. The events of an agent that a tool runs are two levels deeper.
     pub(super) depth: usize,
     pub(super) name: String,
     /// The start, in milliseconds since the first event.
@@ -82,6 +82,7 @@ type UsageByCall<'e> = HashMap<&'e str, RecordedUsage>;
 fn usage_by_call(entries: &[TraceEntry]) -> UsageByCall<'_> {
     let usage = entries.iter().filter_map(|entry| match &entry.event {
         Event::ToolReturned { id, outcome } => Some((id.as_str(), outcome.usage?)),
+        Event::NestedCallFinished(call) => Some((call.id.as_str(), call.outcome.as_ref()?.usage?)),
         _ => None,
     });
     usage.collect()
@@ -91,11 +92,11 @@ fn row(entry: &TraceEntry, first_ms: u64, usage: &UsageByCall<'_>) -> Option<Row
     let (kind, name, wall_ms, detail) = row_content(&entry.event)?;
     let usage = match &entry.event {
         Event::ToolFinished { id, .. } => usage.get(id.as_str()).copied(),
+        Event::NestedCallFinished(call) => usage.get(call.id.as_str()).copied(),
         _ => None,
     };
     let offset_ms = entry.at_ms.saturating_sub(first_ms);
-    let is_nested = matches!(entry.event, Event::NestedCallFinished { .. });
-    let depth_in_process = usize::from(kind != RowKind::Turn) + usize::from(is_nested);
+    let depth_in_process = usize::from(kind != RowKind::Turn) + nesting_depth(&entry.event);
     Some(Row {
         sequence: entry.sequence,
         kind,
@@ -111,11 +112,26 @@ fn row(entry: &TraceEntry, first_ms: u64, usage: &UsageByCall<'_>) -> Option<Row
     })
 }
 
+/// Returns the number of calls around a nested call; 0 for another event. The id of a nested call has a `/` and a number for
+/// each of them. Earlier versions did not record this id.
+fn nesting_depth(event: &Event) -> usize {
+    match event {
+        Event::NestedCallFinished(call) => {
+            let numbers = call.id.rsplit('/');
+            let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+            numbers
+                .take_while(is_number)
+                .count()
+                .clamp(1, call.id.matches('/').count().max(1))
+        }
+        _ => 0,
+    }
+}
+
 fn is_error(event: &Event) -> bool {
     match event {
-        Event::ToolFinished { is_error, .. }
-        | Event::NestedCallFinished { is_error, .. }
-        | Event::LateResult { is_error, .. } => *is_error,
+        Event::ToolFinished { is_error, .. } | Event::LateResult { is_error, .. } => *is_error,
+        Event::NestedCallFinished(call) => call.is_error,
         Event::CallRefused { .. } | Event::AccessDenied { .. } | Event::StrategyFailed { .. } => true,
         _ => false,
     }
@@ -171,11 +187,9 @@ fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> 
         Event::ToolFinished {
             name, wall_ms, content, ..
         } => (RowKind::Call, name.to_string(), Some(*wall_ms), content.clone()),
-        Event::NestedCallFinished {
-            tool, wall_ms, kind, ..
-        } => {
-            let error_kind = kind.map(|kind| kind.to_string()).unwrap_or_default();
-            (RowKind::Call, tool.to_string(), Some(*wall_ms), error_kind)
+        Event::NestedCallFinished(call) => {
+            let error_kind = call.kind.map(|kind| kind.to_string()).unwrap_or_default();
+            (RowKind::Call, call.tool.to_string(), Some(call.wall_ms), error_kind)
         }
         Event::LateResult { name, content, .. } => (RowKind::Call, format!("{name} (late)"), None, content.clone()),
         Event::CallRefused { name, content, .. } => (RowKind::Call, name.clone(), None, content.clone()),

@@ -45,6 +45,20 @@ fn the_first_violations_are_reported_with_their_paths() {
 }
 
 #[test]
+fn a_violation_of_alternatives_says_what_each_of_them_needs() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"by": {"oneOf": [{"required": ["id"]}, {"required": ["name"]}]}},
+    });
+    check(schema.clone(), &json!({"by": {"name": "ann"}})).unwrap();
+    let text = message(schema, &json!({"by": {"mail": "x".repeat(10_000)}}));
+    assert_eq!(
+        text,
+        "/by: none of the 2 alternatives matches: \"id\" is a required property, or \"name\" is a required property"
+    );
+}
+
+#[test]
 fn the_passes_of_a_check_share_one_budget_of_steps() {
     let schema = json!({"type": "object", "properties": {"a": {"items": {"type": "string"}}}});
     let validator = InputValidator::of(&definition(schema)).unwrap();
@@ -97,11 +111,67 @@ fn a_recursive_schema_of_a_native_tool_is_accepted() {
 }
 
 #[test]
-fn a_pattern_with_lookaround_is_for_trusted_schemas_only() {
-    let schema = json!({"type": "object", "properties": {"a": {"pattern": "^(?!x)"}}});
+fn a_pattern_with_lookaround_is_checked_for_trusted_schemas_only() {
+    let schema = json!({"type": "object", "properties": {"a": {"pattern": "^(?!x)", "type": "string"}}});
     check(schema.clone(), &json!({"a": "y"})).unwrap();
     check(schema.clone(), &json!({"a": "x"})).unwrap_err();
-    assert!(InputValidator::of_untrusted(&definition(schema)).is_err());
+    check_untrusted(schema.clone(), &json!({"a": "x"})).unwrap();
+    check_untrusted(schema, &json!({"a": 1})).unwrap_err();
+}
+
+fn check_untrusted(schema: Value, arguments: &Value) -> Result<Arguments, ToolError> {
+    let validator = InputValidator::of_untrusted(&definition(schema)).unwrap();
+    validator.check(arguments.as_object().unwrap().clone())
+}
+
+#[test]
+fn a_recursive_schema_of_a_server_is_checked_at_its_first_level() {
+    let node = json!({"type": "object", "properties": {"name": {"type": "string"}, "next": {"$ref": "#/$defs/node"}}, "required": ["name"]});
+    let schema = json!({"type": "object", "$defs": {"node": node}, "properties": {"root": {"$ref": "#/$defs/node"}}});
+    let valid = json!({"root": {"name": "a", "next": {"name": "b"}}});
+    check_untrusted(schema.clone(), &valid).unwrap();
+    check_untrusted(schema.clone(), &json!({"root": {"next": {}}})).unwrap_err();
+    check_untrusted(schema, &json!({"root": {"name": "a", "next": {}}})).unwrap();
+    let root = json!({"type": "object", "properties": {"reply": {"$ref": "#"}, "n": {"type": "integer"}}, "allOf": [{"$ref": "#"}]});
+    check_untrusted(root.clone(), &json!({"reply": {"n": 1}, "n": 2})).unwrap();
+    check_untrusted(root, &json!({"n": "2"})).unwrap_err();
+}
+
+#[test]
+fn a_keyword_that_is_left_out_never_makes_a_schema_accept_less() {
+    let lookahead = json!({"pattern": "^(?=a)"});
+    let node =
+        json!({"oneOf": [{"type": "array", "items": {"$ref": "#/$defs/node"}}, {"type": "array", "maxItems": 1}]});
+    for (property, value) in [
+        (json!({"not": lookahead}), json!("b")),
+        (json!({"not": {"$ref": "#/$defs/lookahead"}}), json!("b")),
+        (json!({"oneOf": [lookahead, {"maxLength": 1}]}), json!("b")),
+        (
+            json!({"oneOf": [{"$ref": "#/$defs/lookahead"}, {"maxLength": 1}]}),
+            json!("b"),
+        ),
+        (json!({"if": lookahead, "then": {"maxLength": 1}}), json!("long")),
+        (
+            json!({"contains": lookahead, "minContains": 0, "maxContains": 1}),
+            json!(["b", "c"]),
+        ),
+        (
+            json!({"patternProperties": {"^(?!x)": {}}, "additionalProperties": false}),
+            json!({"a": 1}),
+        ),
+        (
+            json!({"properties": null, "additionalProperties": false}),
+            json!({"a": 1}),
+        ),
+        (json!({"$ref": "#/$defs/node"}), json!([[1, 2]])),
+        (json!({"unevaluatedProperties": false}), json!({"a": 1})),
+    ] {
+        let schema = json!({
+            "type": "object", "properties": {"a": property.clone()}, "$defs": {"lookahead": lookahead, "node": node},
+        });
+        let outcome = check_untrusted(schema, &json!({"a": value}));
+        assert!(outcome.is_ok(), "{property}: {outcome:?}");
+    }
 }
 
 fn any_value() -> impl Strategy<Value = Value> {

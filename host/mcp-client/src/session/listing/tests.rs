@@ -37,28 +37,53 @@ fn tools_with_deceptive_or_duplicate_names_are_withheld() {
     assert!(withheld.iter().all(|tool| !tool.name.contains('\u{1b}')));
 }
 
+#[test]
+fn a_tool_is_usable_although_a_keyword_of_its_schema_cannot_be_checked() {
+    let email = "^(?!\\.)(?!.*\\.\\.)([a-z]*)@([a-z]+\\.)+[a-z]{2,}$";
+    let deep = (0..40).fold(
+        json!({}),
+        |schema, _| json!({"type": "object", "properties": {"x": schema}}),
+    );
+    let schemas = [
+        json!({"type": "object", "properties": {"email": {"type": "string", "pattern": email}}}),
+        json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}),
+        json!({"type": "object", "$defs": {"n": {"properties": {"n": {"$ref": "#/$defs/n"}}}}, "properties": {"n": {"$ref": "#/$defs/n"}}}),
+        json!({"$ref": "#"}),
+        json!({"type": "object", "properties": {"a": {"pattern": "("}}}),
+        json!({"type": "object", "properties": {"a": {"title": null}}}),
+        json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object"}),
+        json!({"type": ["object", "null"]}),
+        deep,
+    ];
+    let listed = schemas.iter().enumerate();
+    let listed = listed
+        .map(|(index, schema)| tool(&format!("t{index}"), schema.clone()))
+        .collect();
+    let (tools, withheld) = validate_tools(listed, &config(), &Redaction::default());
+    assert!(withheld.is_empty(), "{withheld:?}");
+    let email = &tools[0].definition.input_schema["properties"]["email"];
+    assert_eq!(*email, json!({"type": "string"}));
+    assert!(
+        tools
+            .iter()
+            .all(|tool| tool.definition.input_schema["type"] == "object")
+    );
+}
+
 // attack: G9
 #[test]
-fn tools_with_external_recursive_or_invalid_schemas_are_withheld() {
-    let invalid_schemas = [
-        json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}),
-        json!({"type": "object", "properties": {"a": {"$ref": "file:///etc/passwd"}}}),
-        json!({"$ref": "#"}),
-        json!({"type": "string"}),
-        json!({"type": "object", "properties": {"a": {"pattern": "("}}}),
-    ];
-    let listed = invalid_schemas
-        .iter()
-        .enumerate()
-        .map(|(index, schema)| tool(&format!("t{index}"), schema.clone()));
-    let (tools, withheld) = validate_tools(listed.collect(), &config(), &Redaction::default());
-    assert!(tools.is_empty());
-    assert_eq!(withheld.len(), invalid_schemas.len());
-    assert!(
-        withheld[0].reason.contains("is not inside the schema"),
-        "{}",
-        withheld[0].reason
+fn a_tool_whose_arguments_are_not_an_object_is_withheld() {
+    let (tools, withheld) = validate_tools(
+        vec![
+            tool("t", json!({"type": "string"})),
+            tool("u", json!({"title": "x".repeat(70_000)})),
+        ],
+        &config(),
+        &Redaction::default(),
     );
+    assert!(tools.is_empty());
+    assert!(withheld[0].reason.contains("\"object\""), "{withheld:?}");
+    assert!(withheld[1].reason.contains("at most 65536"), "{withheld:?}");
 }
 
 #[test]
@@ -79,19 +104,6 @@ fn keywords_of_common_schema_generators_are_accepted() {
     assert!(schema.pointer("/properties/id").is_some() && schema.pointer("/properties/$id").is_some());
     assert!(schema.pointer("/$defs/a/$anchor").is_none());
     assert_eq!(tools[1].definition.input_schema["type"], "object");
-    // Anchors are removed, so a tool whose schema refers to an anchor is withheld.
-    let schema_with_anchor_reference =
-        json!({"type": "object", "properties": {"a": {"$ref": "#a"}}, "$defs": {"a": {"$anchor": "a"}}});
-    assert_eq!(
-        validate_tools(
-            vec![tool("t", schema_with_anchor_reference)],
-            &config(),
-            &Redaction::default()
-        )
-        .1
-        .len(),
-        1
-    );
 }
 
 // attack: G9

@@ -119,7 +119,6 @@ async fn a_malformed_response_with_status_200_is_not_retried() {
             status_200().set_body_raw("<html>Sign in</html>", "text/html"),
             "20 bytes of content type `text/html`",
         ),
-        (status_200(), "0 bytes"),
         (
             status_200().set_body_raw("{\"choices\": []}", "application/json"),
             "no choices",
@@ -142,6 +141,47 @@ async fn a_malformed_response_with_status_200_is_not_retried() {
         );
         assert_eq!(request_count(&server).await, 1);
     }
+}
+
+#[tokio::test]
+async fn a_response_without_content_is_retried() {
+    for body in ["", ": keep-alive\n\n", "data: [DONE]\n\n"] {
+        let empty = ResponseTemplate::new(200).set_body_raw(body, "text/event-stream");
+        let recovered = server(vec![empty.clone(), response("at last")]).await;
+        let model = client(&recovered.uri()).build().unwrap();
+        assert_eq!(infer(&model).await.unwrap().content, "at last", "{body:?}");
+        let failing = server(vec![empty]).await;
+        let error = infer(&client(&failing.uri()).build().unwrap()).await.unwrap_err();
+        assert!(error.to_string().contains("the response is empty"), "{error}");
+        assert_eq!(request_count(&failing).await, 4);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_default_maximum_of_tokens_is_reduced_once_and_a_chosen_one_is_not() {
+    let refusal = |number: u32| {
+        let message = format!("max_tokens is too large: {number}. This model supports at most 4096 tokens.");
+        ResponseTemplate::new(400).set_body_json(json!({"error": {"message": message}}))
+    };
+    let sent_tokens = async |server: &MockServer| -> Vec<Value> {
+        let requests = server.received_requests().await.unwrap();
+        let bodies = requests.iter().map(|request| request.body_json::<Value>().unwrap());
+        bodies.map(|body| body["max_tokens"].clone()).collect()
+    };
+    let reduced = server(vec![refusal(8192), response("hello")]).await;
+    let model = client(&reduced.uri()).build().unwrap();
+    assert_eq!(infer(&model).await.unwrap().content, "hello");
+    assert_eq!(sent_tokens(&reduced).await, [json!(8192), json!(2048)]);
+    let chosen = server(vec![refusal(5000)]).await;
+    let model = client(&chosen.uri()).build().unwrap();
+    let options = ChatOptions {
+        max_tokens: Some(5000),
+        ..ChatOptions::default()
+    };
+    let (messages, cancel) = ([Message::user("hi")], CancellationToken::new());
+    let request = ChatRequest::new(&messages, &[], &options, &cancel);
+    assert!(matches!(model.chat(request).await, Err(ModelError::Refused { .. })));
+    assert_eq!(sent_tokens(&chosen).await, [json!(5000)]);
 }
 
 // attack: F7

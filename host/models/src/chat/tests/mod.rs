@@ -76,7 +76,7 @@ async fn a_request_is_sent_to_the_endpoint_with_its_key_and_its_response_is_retu
     let expected = json!({
         "model": "test-model",
         "messages": [{"role": "user", "content": "hi"}],
-        "max_tokens": 2048,
+        "max_tokens": 8192,
         "stream": true,
         "stream_options": {"include_usage": true},
     });

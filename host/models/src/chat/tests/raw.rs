@@ -15,6 +15,8 @@ pub(super) enum ServerAction {
     Send(&'static str),
     /// Sends the first bytes, then repeats the second bytes until the client disconnects.
     Flood(&'static str, &'static str),
+    /// Sends these bytes and keeps the connection open.
+    SendAndHang(&'static str),
     /// Sends nothing and keeps the connection open.
     Hang,
 }
@@ -50,6 +52,10 @@ impl RawServer {
                     ServerAction::Flood(head, piece) => {
                         let _ = stream.write_all(head.as_bytes()).await;
                         while stream.write_all(piece.as_bytes()).await.is_ok() {}
+                    }
+                    ServerAction::SendAndHang(bytes) => {
+                        let _ = stream.write_all(bytes.as_bytes()).await;
+                        open_streams.push(stream);
                     }
                     ServerAction::Hang => open_streams.push(stream),
                 }

@@ -169,14 +169,28 @@ impl CallAuthority {
     /// Records a denied access that no grant would allow, such as an access that exceeds a limit. The denial counts as
     /// reported to the guest, so it can become the error of a call that fails afterwards.
     pub(crate) fn record_refusal(&self, access: String, reason: String, suggestion: String) {
-        let denied = DeniedAccess {
+        let notice = DenialNotice::Reported {
+            reason: reason.clone(),
+            suggestion: Some(suggestion.clone()),
+        };
+        self.record(self.denied(access, reason, suggestion), notice);
+    }
+
+    /// Records a request that a rule allows, to a host with an address that no rule allows.
+    #[cfg(feature = "network")]
+    pub(crate) fn record_denied_address(&self, request: &AccessRequest<'_>, denial: &Denial, suggestion: String) {
+        let notice = DenialNotice::denied(denial);
+        self.record(self.denied(request.to_string(), denial.to_string(), suggestion), notice);
+    }
+
+    fn denied(&self, access: String, reason: String, suggestion: String) -> DeniedAccess {
+        DeniedAccess {
             plugin: self.plugin.to_string(),
             access,
             reason,
             suggestion,
             missing_grant: None,
-        };
-        self.record(denied, DenialNotice::Reported);
+        }
     }
 
     /// Records a denied access if a guest reads its environment and has no variables. Does nothing if it has variables.

@@ -23,7 +23,7 @@ pub(super) struct DenialLog {
     accesses: Vec<DeniedAccess>,
     /// The first denied access of which the guest was informed. It becomes the error of a call if the guest then returns
     /// an error or traps.
-    first_reported: Option<DeniedAccess>,
+    first_reported: Option<ReportedDenial>,
     /// The denied reads that a Python interpreter may have made. They are not in `accesses`.
     source_search: SourceSearch,
 }
@@ -68,22 +68,43 @@ impl SourceSearch {
 }
 
 /// Whether the guest was informed that the host denied its access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DenialNotice {
-    /// The guest received a denial.
-    Reported,
+    /// The guest received a denial. The model may read these texts, so they say nothing about the grants.
+    Reported {
+        /// The reason.
+        reason: String,
+        /// What the model can do about it.
+        suggestion: Option<String>,
+    },
     /// The guest received the same answer as for a file, a variable or another thing that does not exist.
     Silent,
 }
 
+/// A denied access of which the guest was informed.
+#[derive(Debug)]
+struct ReportedDenial {
+    denied: DeniedAccess,
+    reason: String,
+    suggestion: Option<String>,
+}
+
 impl DenialNotice {
-    /// Returns whether the guest is informed if the host denies this request.
-    pub(super) fn of(request: &AccessRequest<'_>) -> Self {
+    /// Returns what the guest is told if the host denies this request.
+    fn of(request: &AccessRequest<'_>, denial: &Denial) -> Self {
         match request {
             AccessRequest::Http(_) | AccessRequest::Tool(_) | AccessRequest::Blackboard(_) | AccessRequest::Ask => {
-                Self::Reported
+                Self::denied(denial)
             }
             _ => Self::Silent,
+        }
+    }
+
+    /// Tells the guest that it was denied an access.
+    pub(super) fn denied(denial: &Denial) -> Self {
+        Self::Reported {
+            reason: denial.reason_for_guest(),
+            suggestion: None,
         }
     }
 }
@@ -103,7 +124,7 @@ impl DenialLog {
             // Stored separately, so that a traceback does not use up the limit of recorded accesses.
             add(&mut self.source_search.reads, sanitize(denied, redactor));
         } else {
-            self.record(denied, DenialNotice::of(request), redactor);
+            self.record(denied, DenialNotice::of(request, denial), redactor);
         }
     }
 
@@ -111,8 +132,12 @@ impl DenialLog {
     /// removed from its texts.
     pub(super) fn record(&mut self, denied: DeniedAccess, notice: DenialNotice, redactor: &Redactor) {
         let denied = sanitize(denied, redactor);
-        if notice == DenialNotice::Reported && self.first_reported.is_none() {
-            self.first_reported = Some(denied.clone());
+        if let DenialNotice::Reported { reason, suggestion } = notice {
+            self.first_reported.get_or_insert_with(|| ReportedDenial {
+                denied: denied.clone(),
+                reason: sanitize_text(&reason, redactor),
+                suggestion: suggestion.map(|suggestion| sanitize_text(&suggestion, redactor)),
+            });
         }
         add(&mut self.accesses, denied);
     }
@@ -162,16 +187,21 @@ impl DenialLog {
 
     /// Converts a reported access to the error of the call, which lists this access first. `cause` is the error of the
     /// guest.
-    fn into_error(mut self, reported: DeniedAccess, cause: Option<Error>) -> Error {
-        let message = format!("it may not {}: {}", reported.access, reported.reason);
-        let mut error = Error::new(ErrorKind::Denied, Phase::Execute, message);
+    fn into_error(mut self, reported: ReportedDenial, cause: Option<Error>) -> Error {
+        let ReportedDenial {
+            denied,
+            reason,
+            suggestion,
+        } = reported;
         // The model reads the error, but only an operator can add a missing grant. So only the list for the operator
-        // suggests the grant.
-        if reported.missing_grant.is_none() {
-            error = error.with_suggestion(&*reported.suggestion);
+        // has the rules that were compared, and suggests the grant.
+        let message = format!("it may not {}: {reason}", denied.access);
+        let mut error = Error::new(ErrorKind::Denied, Phase::Execute, message);
+        if let Some(suggestion) = suggestion {
+            error = error.with_suggestion(suggestion);
         }
-        self.accesses.retain(|denied| *denied != reported);
-        self.accesses.insert(0, reported);
+        self.accesses.retain(|access| *access != denied);
+        self.accesses.insert(0, denied);
         let error = error.with_denied(self.accesses);
         match cause {
             Some(cause) => error.with_source(cause),
@@ -265,19 +295,24 @@ fn sanitize(mut denied: DeniedAccess, redactor: &Redactor) -> DeniedAccess {
     } = &mut denied;
     let value = missing_grant.as_mut().map(|missing| &mut missing.value);
     for text in [access, reason, suggestion].into_iter().chain(value) {
-        let printable_text = printable(&redactor.redact_text(text));
-        *text = match printable_text.char_indices().nth(TEXT_CHARS_MAX) {
-            Some((end, _)) => format!("{}…", &printable_text[..end]),
-            None => printable_text,
-        };
+        *text = sanitize_text(text, redactor);
     }
     denied
+}
+
+fn sanitize_text(text: &str, redactor: &Redactor) -> String {
+    let printable_text = printable(&redactor.redact_text(text));
+    match printable_text.char_indices().nth(TEXT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &printable_text[..end]),
+        None => printable_text,
+    }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::grants::{AddressClass, RequestTarget};
     use crate::inspect::declared_capabilities::Capability;
 
     #[test]
@@ -295,6 +330,48 @@ mod tests {
             let stopped = Error::new(kind, Phase::Execute, "stopped");
             assert!(log().conclude(Err(stopped)).unwrap_err().denied.is_empty(), "{kind}");
         }
+    }
+
+    // attack: J6
+    #[test]
+    fn a_reported_denial_tells_the_model_nothing_about_the_grants() {
+        let target = RequestTarget::parse("https://evil.example/x").unwrap();
+        let nearest = |allows: &str| Denial::NearestRule {
+            rule: 1,
+            allows: allows.to_owned(),
+        };
+        let address = Denial::Address {
+            address: [10, 0, 0, 7].into(),
+            class: AddressClass::Private,
+        };
+        for denial in [
+            nearest("the host internal.corp.example"),
+            nearest("port 8443"),
+            nearest("paths below /v1/reports"),
+            Denial::NoRule(Capability::Http),
+            address,
+        ] {
+            let mut log = DenialLog::default();
+            log.record_request("fetch", &AccessRequest::Http(&target), &denial, &Redactor::default());
+            let error = log.conclude(Ok(ToolResult::error("failed"))).unwrap_err();
+            let expected = "it may not send `GET https://evil.example/x`: it is not granted";
+            assert_eq!((&*error.message, &error.suggestion), (expected, &None), "{denial}");
+            assert_eq!(
+                error.denied[0].reason,
+                denial.to_string(),
+                "the operator reads the reason"
+            );
+        }
+        let mut log = DenialLog::default();
+        let undeclared = Denial::NotDeclared(Capability::Http);
+        log.record_request(
+            "fetch",
+            &AccessRequest::Http(&target),
+            &undeclared,
+            &Redactor::default(),
+        );
+        let error = log.conclude(Ok(ToolResult::error("failed"))).unwrap_err();
+        assert!(error.message.ends_with("does not import HTTP requests"), "{error}");
     }
 
     #[test]

@@ -111,6 +111,8 @@ impl DirectoryOpener {
             });
             opened.push(opened_rules.collect());
         }
+        let quotas: Vec<_> = self.quotas.values().cloned().collect();
+        quotas.iter().for_each(|quota| quota.set_outer(&quotas));
         if let Ok(recorded) = &recorded {
             // Only new and changed entries are written.
             to_record.retain(|path, current| {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::open_files::OpenFiles;
@@ -26,7 +26,8 @@ const MEASUREMENTS_PER_QUOTA: u64 = 8;
 /// The host counts every byte that its guests write, even a byte that replaces another byte. So the count never
 /// underestimates these writes. When the count reaches the quota, the directory is measured again. The new count excludes
 /// the bytes that were removed or overwritten, and includes the bytes that other processes wrote. A removed file counts
-/// until it is closed.
+/// until it is closed. A byte that is written to a directory inside another writable directory draws on both quotas, because it
+/// can be moved within the outer directory.
 #[derive(Debug)]
 pub(crate) struct DirectoryQuota {
     directory: Arc<File>,
@@ -39,6 +40,8 @@ pub(crate) struct DirectoryQuota {
     /// Locked while the directory is measured. `count` is not locked during the measurement, so that writers below the
     /// quota do not wait for the disk.
     measurement: Mutex<()>,
+    /// The quotas of the writable directories that contain this one.
+    outer: Mutex<Vec<Weak<Self>>>,
 }
 
 /// The count of the bytes in a directory.
@@ -75,7 +78,44 @@ impl DirectoryQuota {
             files,
             count: Mutex::default(),
             measurement: Mutex::default(),
+            outer: Mutex::default(),
         }
+    }
+
+    /// Sets the quotas that writes to this directory also draw on: those of `all` whose directories contain this one.
+    pub(crate) fn set_outer(&self, all: &[Arc<Self>]) {
+        let contains =
+            |other: &&Arc<Self>| !std::ptr::eq(self, Arc::as_ptr(other)) && self.path.starts_with(&other.path);
+        *self.lock_outer() = all.iter().filter(contains).map(Arc::downgrade).collect();
+    }
+
+    fn lock_outer(&self) -> MutexGuard<'_, Vec<Weak<Self>>> {
+        self.outer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reserves between `bytes_min` and `bytes_max` bytes of this quota and of the outer ones. `reserve` reserves bytes of one quota.
+    fn reserve_with_outer<E>(
+        self: &Arc<Self>,
+        bytes_min: u64,
+        bytes_max: u64,
+        reserve: impl Fn(&Arc<Self>, u64, u64) -> Result<Reservation, E>,
+    ) -> Result<Reservation, E> {
+        let mut reservation = reserve(self, bytes_min, bytes_max)?;
+        let outer: Vec<_> = self.lock_outer().iter().filter_map(Weak::upgrade).collect();
+        for quota in outer {
+            match reserve(&quota, bytes_min, reservation.bytes) {
+                Ok(mut part) => {
+                    reservation.shrink(part.bytes);
+                    reservation.outer.append(&mut part.outer);
+                    reservation.outer.push(part);
+                }
+                Err(error) => {
+                    reservation.shrink(0);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(reservation)
     }
 
     fn lock_count(&self) -> MutexGuard<'_, QuotaCount> {
@@ -86,6 +126,13 @@ impl DirectoryQuota {
     /// to be measured first: it was never measured, it seems full, or a measurement is due because guests have reserved
     /// a part of the quota since the last measurement; see [`MEASUREMENTS_PER_QUOTA`].
     pub(crate) fn try_reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
+        self.reserve_with_outer(bytes_min, bytes_max, |quota, bytes_min, bytes_max| {
+            quota.try_reserve_own(bytes_min, bytes_max).ok_or(())
+        })
+        .ok()
+    }
+
+    fn try_reserve_own(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let count = self.lock_count();
         let reserved_since = count.reserved.saturating_sub(count.reserved_at_measurement);
         let is_due = reserved_since > self.quota_bytes / MEASUREMENTS_PER_QUOTA
@@ -94,13 +141,20 @@ impl DirectoryQuota {
         if is_due {
             None
         } else {
-            self.reserve_counted(bytes_min, bytes_max)
+            self.reserve_counted_own(bytes_min, bytes_max)
         }
     }
 
     /// Reserves between `bytes_min` and `bytes_max` bytes, based on the last measurement, however old it is. Returns
     /// `None` if the directory was never measured, or seems full.
     pub(crate) fn reserve_counted(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
+        self.reserve_with_outer(bytes_min, bytes_max, |quota, bytes_min, bytes_max| {
+            quota.reserve_counted_own(bytes_min, bytes_max).ok_or(())
+        })
+        .ok()
+    }
+
+    fn reserve_counted_own(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> Option<Reservation> {
         let mut count = self.lock_count();
         let used = count.used?;
         let bytes = bytes_max.min(self.quota_bytes.saturating_sub(used));
@@ -111,6 +165,7 @@ impl DirectoryQuota {
         Some(Reservation {
             quota: self.clone(),
             bytes,
+            outer: Vec::new(),
         })
     }
 
@@ -121,16 +176,20 @@ impl DirectoryQuota {
     /// The error of a full disk if the quota is reached, or if the directory must be measured and the pause since the
     /// last measurement is not over; and the error of a directory that cannot be measured.
     pub(crate) fn reserve(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> io::Result<Reservation> {
-        if let Some(reservation) = self.try_reserve(bytes_min, bytes_max) {
+        self.reserve_with_outer(bytes_min, bytes_max, Self::reserve_own)
+    }
+
+    fn reserve_own(self: &Arc<Self>, bytes_min: u64, bytes_max: u64) -> io::Result<Reservation> {
+        if let Some(reservation) = self.try_reserve_own(bytes_min, bytes_max) {
             return Ok(reservation);
         }
         // A call that waited for the measurement of another call uses its result.
         let _measurement = self.measurement.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reservation) = self.try_reserve(bytes_min, bytes_max) {
+        if let Some(reservation) = self.try_reserve_own(bytes_min, bytes_max) {
             return Ok(reservation);
         }
         self.measure()?;
-        self.try_reserve(bytes_min, bytes_max).ok_or_else(|| {
+        self.try_reserve_own(bytes_min, bytes_max).ok_or_else(|| {
             tracing::info!(directory = %self.path.display(), bytes_max = self.quota_bytes, "a plugin's directory is full");
             disk_full()
         })
@@ -176,6 +235,8 @@ impl DirectoryQuota {
 pub(crate) struct Reservation {
     quota: Arc<DirectoryQuota>,
     bytes: u64,
+    /// The reservations of the same bytes in the quotas of outer directories.
+    outer: Vec<Self>,
 }
 
 impl Reservation {
@@ -191,6 +252,10 @@ impl Reservation {
         let mut count = self.quota.lock_count();
         count.used = count.used.map(|used| used.saturating_sub(unused));
         count.unwritten = count.unwritten.saturating_sub(unused);
+        drop(count);
+        for outer in &mut self.outer {
+            outer.shrink(bytes);
+        }
     }
 }
 
@@ -300,6 +365,26 @@ mod tests {
         );
         drop(reservation);
         reserve_after_pause(&quota, 15_000);
+    }
+
+    #[test]
+    fn bytes_in_an_inner_directory_draw_on_both_quotas() {
+        let directory = tempfile::tempdir().unwrap();
+        let inside = directory.path().join("inside");
+        fs::create_dir(&inside).unwrap();
+        let all = [quota(directory.path(), 20_000), quota(&inside, 15_000)];
+        all.iter().for_each(|quota| quota.set_outer(&all));
+        let [outer, inner] = all;
+        fs::write(inside.join("file"), [0; 5_000]).unwrap();
+        drop(inner.reserve(5_000, 5_000).unwrap());
+        // The file is moved out, so that the inner directory is empty.
+        fs::rename(inside.join("file"), directory.path().join("moved")).unwrap();
+        let mut reservation = inner.reserve(1, 15_000).unwrap();
+        assert!(reservation.bytes() < 10_000, "{}", reservation.bytes());
+        assert!(outer.try_reserve(2_000, 2_000).is_none());
+        reservation.shrink(0);
+        drop(reservation);
+        assert!(outer.try_reserve(2_000, 2_000).is_some());
     }
 
     #[test]

@@ -241,6 +241,24 @@ pub enum Denial {
     },
 }
 
+impl Denial {
+    /// Returns the reason for the plugin and the model. It says nothing about the grants: an attacker who can steer the model
+    /// must not learn which hosts, paths or names are granted.
+    pub(crate) fn reason_for_guest(&self) -> String {
+        match self {
+            Self::NotDeclared(_) | Self::PathNotPlain => self.to_string(),
+            Self::Unenforceable(_)
+            | Self::NoGrant(_)
+            | Self::NoRule(_)
+            | Self::NearestRule { .. }
+            | Self::Address { .. }
+            | Self::MissingVariable(_)
+            | Self::MissingSecret { .. } => "it is not granted".to_owned(),
+        }
+    }
+}
+
+/// The reason for the operator, with the rules that were compared.
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

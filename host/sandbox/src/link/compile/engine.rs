@@ -184,6 +184,9 @@ fn config(profile: Profile, stack_bytes_max: usize, pool: Option<PoolingAllocati
         // Host functions run on the same stack as the guest and need additional space.
         .async_stack_size(stack_bytes_max + (1 << 20))
         .memory_init_cow(true)
+        // Exceptions need a heap, which is allocated and counted like a memory of the guest. Other objects of the heap have no use.
+        .wasm_exceptions(true)
+        .wasm_gc(false)
         .concurrency_support(matches!(profile, Profile::Concurrent));
     if let Some(pool) = pool {
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
@@ -199,6 +202,7 @@ fn pool(limits: &EngineLimits, pagemap_scan: Enabled, resident_bytes: usize) -> 
         .total_memories(instances)
         .total_tables(instances.saturating_mul(TABLES_PER_SLOT))
         .total_stacks(instances)
+        .total_gc_heaps(instances)
         .max_memories_per_module(4)
         .max_tables_per_module(8)
         .table_elements(usize::try_from(CallLimits::default().table_elements_max).unwrap_or(usize::MAX))

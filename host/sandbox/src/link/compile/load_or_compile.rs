@@ -36,6 +36,7 @@ pub(crate) async fn load_or_compile(
             progress.record_start();
             match &engines.compiler {
                 Compiler::InProcess => {
+                    inspection.compile_work.require_within_process()?;
                     let (engines, engine, inspection) = (engines.clone(), engine.clone(), inspection.clone());
                     let source = source.clone();
                     run_detached(move || {

@@ -1,4 +1,4 @@
-//! Estimates the memory of the host that the resources of a guest hold.
+//! Estimates the memory and the files of the host that the resources of a guest hold.
 //!
 //! Every resource counts as [`OBJECT_BYTES`]. The content of a resource counts too, if this module lists the resource's type. A
 //! buffer counts with its capacity, because it can fill up without another call of the guest.
@@ -60,6 +60,34 @@ pub(super) fn held_bytes(resources: &mut ResourceTable) -> u64 {
 /// Returns the maximum memory of the tasks, streams and futures of a store, in bytes. `objects` is their number.
 pub(super) fn concurrent_bytes(objects: usize) -> u64 {
     (objects as u64).saturating_mul(CONCURRENT_OBJECT_BYTES)
+}
+
+/// The number of objects of wasmtime's concurrency runtime for one stream, which can hold a file.
+const CONCURRENT_OBJECTS_PER_STREAM: usize = 3;
+
+/// Returns the number of files and connections that all resources hold. Streams count as one each, because a stream keeps its file
+/// open.
+pub(super) fn held_files(resources: &mut ResourceTable) -> u64 {
+    let is_file = |object: &dyn Any| {
+        object.is::<Descriptor>()
+            || object.is::<DirectoryListing>()
+            || object.is::<DynInputStream>()
+            || object.is::<DynOutputStream>()
+            || object.is::<HostIncomingBody>()
+            || object
+                .downcast_ref::<HostIncomingResponse>()
+                .is_some_and(|response| response.body.is_some())
+            || object
+                .downcast_ref::<HostFutureIncomingResponse>()
+                .is_some_and(|response| !matches!(response, HostFutureIncomingResponse::Consumed))
+    };
+    resources.iter_mut().filter(|object| is_file(&**object)).count() as u64
+}
+
+/// Returns the maximum number of files and connections that the streams of a store hold. `objects` is the number of its tasks,
+/// streams and futures.
+pub(super) fn concurrent_files(objects: usize) -> u64 {
+    objects.div_ceil(CONCURRENT_OBJECTS_PER_STREAM) as u64
 }
 
 /// Returns the memory of a resource's content, which counts in addition to [`OBJECT_BYTES`].

@@ -12,7 +12,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use super::environment::EnvironmentView;
 use super::files::{Files, FilesView};
 use super::host_api::{CallStack, ConversationAccess};
-use super::host_objects::{LARGEST_OBJECT_BYTES, concurrent_bytes, held_bytes};
+use super::host_objects::{LARGEST_OBJECT_BYTES, concurrent_bytes, concurrent_files, held_bytes, held_files};
 use super::http::{HttpBudget, HttpGate, HttpLimits, Network};
 use super::log_buffer::LogBuffer;
 use super::wasi;
@@ -20,6 +20,7 @@ use super::wasi_context::{Stdio, WasiContext};
 use crate::grants::authority::Authority;
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::growth_limiter::GrowthLimiter;
+use crate::link::limits::host_files::{HostFiles, HostFilesExceeded};
 use crate::link::limits::host_memory::{HostMemory, HostMemoryExceeded};
 use crate::link::limits::host_meter::HostMeter;
 use toolwit_core::Artifact;
@@ -53,6 +54,7 @@ pub(crate) struct HostState {
     /// The number of the session that the instance belongs to; `None` for an instance of a single call.
     session: Option<u64>,
     host_memory: HostMemory,
+    host_files: HostFiles,
     pub(crate) limiter: GrowthLimiter,
     pub(crate) meter: HostMeter,
     pub(crate) log: LogBuffer,
@@ -85,6 +87,7 @@ impl HostState {
             uses_conversation: setup.uses_conversation,
             session: None,
             host_memory: HostMemory::new(limits, LARGEST_OBJECT_BYTES),
+            host_files: HostFiles::default(),
             limiter: GrowthLimiter::new(limits),
             meter: HostMeter::new(limits, setup.engine.weak()),
             log,
@@ -94,8 +97,9 @@ impl HostState {
     /// Replaces the state of a spare instance by the state of the call that uses the instance. Keeps the limiter, which has counted
     /// the memories and tables of the instance.
     pub(crate) fn replace_with(&mut self, state: Self) {
-        let limiter = self.limiter.clone();
-        *self = Self { limiter, ..state };
+        let Self { mut limiter, .. } = std::mem::replace(self, state);
+        limiter.take_share_of(&mut self.limiter);
+        self.limiter = limiter;
     }
 
     /// Sets the limits of the next call on a reused instance, except those that the store itself enforces. The instance keeps its
@@ -113,6 +117,12 @@ impl HostState {
         let outer_budget = CallStack::of(clock.context).and_then(CallStack::http_budget);
         self.http_gate
             .open(authority, HttpLimits::of(clock.limits), outer_budget, clock.deadline());
+        if let Some(budgets) = clock.budgets {
+            let bytes = self.limiter.memory_bytes();
+            self.limiter
+                .set_share(Some(budgets.memory.share_of(clock.caller(), bytes)));
+            self.host_files.start_call(&budgets.files, clock.caller());
+        }
         self.authority = Some(authority.clone());
         self.conversation = self
             .uses_conversation
@@ -147,6 +157,7 @@ impl HostState {
         self.conversation = None;
         self.authority = None;
         self.http_gate.close();
+        self.limiter.set_share(None);
     }
 
     /// Returns the end of the log of the current call; see [`LogBuffer::end_of_text`]. Returns `None` between calls.
@@ -168,6 +179,18 @@ impl HostState {
         self.authority
             .as_ref()
             .ok_or_else(|| wasmtime::Error::msg("the instance is not in a call"))
+    }
+
+    /// Counts a call into the host, and records that the guest tried to use a socket, for the host functions of `wasi:sockets`.
+    pub(super) fn refuse_socket(&mut self, access: &str) {
+        self.meter.count_host_call();
+        if let Some(authority) = &self.authority {
+            authority.record_refusal(
+                access.to_owned(),
+                "sockets and name lookup are closed under every grant".to_owned(),
+                "use `wasi:http`, whose hosts can be granted".to_owned(),
+            );
+        }
     }
 
     /// Counts a call into the host, and returns the environment, for the host functions of `wasi:cli/environment`.
@@ -203,6 +226,15 @@ impl HostState {
             .check(|| held_bytes(&mut self.resources).saturating_add(concurrent_bytes))
     }
 
+    /// Checks the limit of the files and connections that the guest has open. `concurrent_objects` is the number of tasks, streams and
+    /// futures in its store.
+    fn check_files(&mut self, concurrent_objects: usize) -> Result<(), HostFilesExceeded> {
+        let opened_max = self.files.opened_by_one_call_max();
+        self.host_files.check(opened_max, || {
+            held_files(&mut self.resources).saturating_add(concurrent_files(concurrent_objects))
+        })
+    }
+
     /// Creates a store with this state. The store enforces the limits of memory, fuel, handles and copied bytes. At each epoch, it
     /// stops the guest if the stop flag of [`HostMeter`] is raised.
     pub(crate) fn into_store(self, engine: &wasmtime::Engine, limits: &CallLimits) -> wasmtime::Result<Store<Self>> {
@@ -213,12 +245,16 @@ impl HostState {
             let bytes = store.data().meter.copy_bytes_max(hook);
             store.set_hostcall_fuel(bytes);
             if matches!(hook, CallHook::ReturningFromHost) {
-                let objects = if store.data().host_memory.is_measurement_due() {
+                let data = store.data();
+                let objects = if data.host_memory.is_measurement_due()
+                    || data.host_files.is_count_due(data.files.opened_by_one_call_max())
+                {
                     concurrent_objects(&mut store)
                 } else {
                     0
                 };
                 store.data_mut().check_memory(objects)?;
+                store.data_mut().check_files(objects)?;
             }
             Ok(())
         });

@@ -10,7 +10,9 @@ use super::files;
 use super::host_api;
 use super::host_state::HostState;
 use super::keyvalue;
+use super::logging;
 use super::near;
+use super::sockets;
 use crate::grants::{ClockRule, EffectiveRights};
 use toolwit_core::limits::HEADER_BYTES_MAX;
 
@@ -24,8 +26,10 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
     environment::add_to_linker(&mut linker)?;
     config::add_to_linker(&mut linker)?;
     keyvalue::add_to_linker(&mut linker)?;
+    logging::add_to_linker(&mut linker)?;
     host_api::add_to_linker(&mut linker)?;
     near::add_to_linker(&mut linker)?;
+    sockets::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     Ok(linker)

@@ -11,6 +11,7 @@ use wasmtime_wasi::p3::bindings::cli::environment;
 use super::environment::{EnvironmentView, GrantedEnvironment};
 use super::files;
 use super::host_state::HostState;
+use super::sockets;
 use super::wasi;
 
 /// Creates the linker of an engine with WASI 0.2, WASI 0.3 and the other host interfaces.
@@ -23,6 +24,7 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<HostS
     files::wasi3::add_to_linker(&mut linker)?;
     linker.allow_shadowing(true);
     environment::add_to_linker::<HostState, GrantedEnvironment>(&mut linker, HostState::environment)?;
+    sockets::add_wasi3_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;
     Ok(linker)

@@ -1,4 +1,4 @@
-//! The start time, the limits and the deadline of one call.
+//! The start time, the limits and the deadline of one call, and its shares of processors and memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,8 +6,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::compute_turns::Turn;
+use super::shared_budget::SharedBudget;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::{StoppedClock, ToolContext, WallClock};
+use toolwit_core::{PrincipalName, StoppedClock, ToolContext, WallClock};
 
 /// The start time of a call, with its limits and its context, from which the deadline is computed. The deadline covers
 /// instantiation, guest code and host calls.
@@ -15,9 +17,22 @@ pub(crate) struct CallClock<'a> {
     pub(crate) limits: &'a CallLimits,
     pub(crate) started: Instant,
     pub(crate) context: &'a ToolContext,
+    /// The turn to compute of the call's guest.
+    pub(crate) turn: Turn,
+    /// The budgets that all calls share; `None` for a spare instance, which belongs to no call.
+    pub(crate) budgets: Option<&'a SharedBudgets>,
     /// The clock that stops while a person is asked: about a nested call, or by the guest. `None` if the context has neither tools
     /// nor a respondent, because no person is then asked during the call.
     wall_clock: Option<Arc<WallClock>>,
+}
+
+/// The budgets that all calls of a process share.
+#[derive(Debug)]
+pub(crate) struct SharedBudgets {
+    /// The memory of all instances that calls use, in bytes.
+    pub(crate) memory: Arc<SharedBudget>,
+    /// The files and connections that guests have open.
+    pub(crate) files: Arc<SharedBudget>,
 }
 
 /// The time at which a call must end. The deadline moves while a person is asked about a nested call, or by the guest.
@@ -69,8 +84,24 @@ impl<'a> CallClock<'a> {
             limits,
             started: Instant::now(),
             context,
+            turn: Turn::unlimited(),
+            budgets: None,
             wall_clock: can_stop.then(|| WallClock::start(WallClock::of(context))),
         }
+    }
+
+    /// Sets the call's turn to compute, and the budgets that it shares with other calls.
+    pub(crate) fn with_shares(self, turn: Turn, budgets: &'a SharedBudgets) -> Self {
+        Self {
+            turn,
+            budgets: Some(budgets),
+            ..self
+        }
+    }
+
+    /// Returns the caller of the call.
+    pub(crate) fn caller(&self) -> Option<PrincipalName> {
+        PrincipalName::of(self.context)
     }
 
     pub(crate) fn cancel_token(&self) -> &'a CancellationToken {

@@ -1,18 +1,27 @@
-//! The limit on the total size of all memories and tables of one instance.
+//! The limit on the total size of all memories and tables of one instance, and on the memory of the instances of all calls.
 
 use wasmtime::ResourceLimiter;
 
+use super::shared_budget::BudgetShare;
 use toolwit_core::limits::CallLimits;
 
 /// A refused growth, with the total size that all memories or all tables would have reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeniedGrowth {
-    Memory { bytes: u64 },
-    TableElements { elements: u64 },
+    Memory {
+        bytes: u64,
+    },
+    /// The instances of all calls, or those of the caller, would use more than their share of `bytes_max`.
+    SharedMemory {
+        bytes_max: u64,
+    },
+    TableElements {
+        elements: u64,
+    },
 }
 
 /// Limits the total size of all memories and tables of a store. The limiter of wasmtime limits each of them separately.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct GrowthLimiter {
     memory_bytes: u64,
     memory_bytes_max: u64,
@@ -25,6 +34,8 @@ pub(crate) struct GrowthLimiter {
     /// The bytes or table elements of the last permitted growth. They are subtracted again if the allocation fails.
     last_growth: u64,
     last_denied: Option<DeniedGrowth>,
+    /// The share of the memory that all calls use together; `None` while no call uses the instance.
+    share: Option<BudgetShare>,
 }
 
 impl GrowthLimiter {
@@ -38,6 +49,7 @@ impl GrowthLimiter {
             instances_max: limits.instances_max,
             last_growth: 0,
             last_denied: None,
+            share: None,
         }
     }
 
@@ -46,6 +58,24 @@ impl GrowthLimiter {
         self.memory_bytes_max = limits.memory_bytes_max;
         self.table_elements_max = limits.table_elements_max;
         self.last_denied = None;
+    }
+
+    /// Returns the total size of the memories, in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// Begins to count the memory of the instance for a call, or stops. The share must contain the present size.
+    pub(crate) fn set_share(&mut self, share: Option<BudgetShare>) {
+        self.share = share;
+    }
+
+    /// Takes the share of another limiter, whose instance has no memory, and adds the memory of this instance to it.
+    pub(crate) fn take_share_of(&mut self, other: &mut Self) {
+        self.share = other.share.take();
+        if let Some(share) = &mut self.share {
+            share.add(self.memory_bytes);
+        }
     }
 
     /// Returns the largest total size of the memories since the instance was created, in bytes.
@@ -68,6 +98,12 @@ impl ResourceLimiter for GrowthLimiter {
             self.last_denied = Some(DeniedGrowth::Memory { bytes: total });
             return Ok(false);
         }
+        if let Some(share) = &mut self.share
+            && !share.grow(growth)
+        {
+            self.last_denied = Some(DeniedGrowth::SharedMemory { bytes_max: share.max() });
+            return Ok(false);
+        }
         self.memory_bytes = total;
         self.last_growth = growth;
         self.memory_bytes_peak = self.memory_bytes_peak.max(total);
@@ -75,7 +111,11 @@ impl ResourceLimiter for GrowthLimiter {
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.memory_bytes = self.memory_bytes.saturating_sub(std::mem::take(&mut self.last_growth));
+        let growth = std::mem::take(&mut self.last_growth);
+        self.memory_bytes = self.memory_bytes.saturating_sub(growth);
+        if let Some(share) = &mut self.share {
+            share.shrink(growth);
+        }
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use wasmtime::component::Val;
 use wasmtime::{CallHook, EngineWeak, UpdateDeadline};
 
+use super::compute_turns::record_yield;
 use super::stop_flag::{StopCause, StopFlag};
 use toolwit_core::limits::CallLimits;
 
@@ -85,6 +86,7 @@ impl HostMeter {
         if self.stop.cause().is_some() {
             UpdateDeadline::Interrupt
         } else {
+            record_yield();
             UpdateDeadline::Yield(1)
         }
     }

@@ -9,7 +9,7 @@ mod earlier_searches;
 mod search_tools;
 mod tool_index;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -22,10 +22,11 @@ pub use self::search_tools::search_tools_definition;
 use self::tool_index::{SourceIndex, ToolIndex};
 use super::TOOL_GUIDANCE;
 use super::registry_view::RegistryView;
+use super::source_ids::may_have;
 use toolwit_agent::ToolSource;
-use toolwit_agent::injection::{Injection, InjectionContext, InjectionStrategy, TurnContext};
-use toolwit_core::limits::SEARCH_WALL_MAX;
-use toolwit_core::{Tool, ToolContext, ToolDefinition, ToolId, ToolSet};
+use toolwit_agent::injection::{ConversationView, Injection, InjectionContext, InjectionStrategy, TurnContext};
+use toolwit_core::limits::{SEARCH_WALL_MAX, SOURCE_WALL_MAX};
+use toolwit_core::{Caller, Tool, ToolContext, ToolDefinition, ToolId, ToolSet};
 use toolwit_registry::{CatalogUnion, Cutoff, EmbeddingModel, HITS_DEFAULT, Hit, LiveRegistry, Query};
 use toolwit_sandbox::Scope;
 
@@ -57,9 +58,8 @@ struct SharedSearch {
     /// The ids of the tools that the application has removed from the conversation. A search does not find them.
     excluded_ids: Mutex<Arc<HashSet<String>>>,
     earlier_searches: Mutex<EarlierSearches>,
-    /// The ids of tools that a resumed conversation had in an earlier process, and that no source has returned yet. Until
-    /// then, the conversation has an unavailable tool with the same id.
-    unrestored_ids: Mutex<BTreeSet<ToolId>>,
+    /// The caller of the last turn; `None` before the first turn.
+    caller: Mutex<Option<Caller>>,
     /// The definition of `search_tools`.
     definition: ToolDefinition,
 }
@@ -94,7 +94,7 @@ impl ToolSearch {
             conversation_index: Mutex::default(),
             excluded_ids: Mutex::default(),
             earlier_searches: Mutex::default(),
-            unrestored_ids: Mutex::default(),
+            caller: Mutex::default(),
             definition: search_tools::definition(),
         };
         Self {
@@ -238,45 +238,54 @@ impl SharedSearch {
         self.registry_view.tool(id).or_else(find_in_sources)
     }
 
-    /// Returns the injection for found tools. It adds the tools that the conversation does not have. The loop declares the
-    /// others again if they are hidden.
-    fn injection<'i>(&self, ids: impl Iterator<Item = &'i str>, tools: &ToolSet) -> Injection {
+    /// Returns the injection for found tools. It adds the tools that the conversation does not have, or that were lost in a
+    /// resume. The loop declares the others again if they are hidden.
+    fn injection<'i>(&self, ids: impl Iterator<Item = &'i str>, view: &ConversationView<'_>) -> Injection {
         let mut injection = Injection::none();
+        let tools = view.tools();
         for id in ids.map(ToolId::from_text) {
-            let is_unrestored = lock(&self.unrestored_ids).contains(&id);
-            if tools.by_id(&id).is_some() && !is_unrestored {
+            if tools.by_id(&id).is_some() && !view.entities().is_lost(&id) {
                 injection.listed.push(id);
             } else {
                 let tool = self.tool(id.as_str()).filter(|tool| !tools.is_excluded(tool));
-                if tool.is_some() {
-                    lock(&self.unrestored_ids).remove(&id);
-                }
                 injection.add.extend(tool);
             }
         }
         injection
     }
 
-    /// Queries the sources for the tools that could not be restored. Returns the injection that adds the tools that the
-    /// sources have.
-    async fn restore_from_sources(&self, turn: &TurnContext<'_>) -> Injection {
-        let unrestored_ids: Vec<_> = lock(&self.unrestored_ids).iter().map(ToString::to_string).collect();
-        if unrestored_ids.is_empty() {
+    /// Records the caller of a turn. If the previous turn had another caller, returns the changes after which the conversation
+    /// has the tools that the sources return for this caller, instead of those that they returned for the earlier caller.
+    async fn change_caller(&self, turn: &TurnContext<'_>) -> Injection {
+        let caller = Caller::of(turn.context());
+        let earlier = lock(&self.caller).replace(caller.clone());
+        if earlier.is_none_or(|earlier| earlier == caller) {
             return Injection::none();
         }
+        lock(&self.earlier_searches).clear_results();
         let sources = lock(&self.sources).clone();
-        join_all(
-            sources
-                .iter()
-                .map(|source| source.index(turn.context(), SEARCH_WALL_MAX)),
-        )
-        .await;
-        // A tool that was removed after the resume is not added again.
-        let is_present = |id: &&String| turn.tools().by_id(&ToolId::from_text(id)).is_some();
-        self.injection(
-            unrestored_ids.iter().filter(is_present).map(String::as_str),
-            turn.tools(),
-        )
+        let present: Vec<_> = turn.tools().iter().map(|named| named.definition.id.clone()).collect();
+        let mut injection = Injection::none();
+        let indexes = sources.iter().map(async |source| {
+            let listed = present.iter().filter(|id| source.tool(id.as_str()).is_some());
+            let listed: Vec<_> = listed.collect();
+            if !listed.is_empty() {
+                source.index(turn.context(), SEARCH_WALL_MAX).await;
+            }
+            (source, listed)
+        });
+        for (source, listed) in join_all(indexes).await {
+            for id in listed {
+                let tool = source
+                    .tool(id.as_str())
+                    .filter(|_| self.registry_view.may_use(id.as_str()));
+                match tool {
+                    Some(tool) => injection.add.push(tool),
+                    None => injection.remove.push(id.clone()),
+                }
+            }
+        }
+        injection
     }
 }
 
@@ -308,16 +317,23 @@ impl InjectionStrategy for ToolSearch {
             .collect();
         // A resume evaluates the calls of an earlier process again. `earlier_searches` does not have the ids of their hits.
         lock(&self.shared.earlier_searches).add_found_ids(ids.iter().copied());
-        self.shared.injection(ids.into_iter(), context.tools())
+        self.shared.injection(ids.into_iter(), &context.view())
     }
 
     fn restore(&self, tool: &ToolId) -> Option<Arc<dyn Tool>> {
-        let restored = self.shared.tool(tool.as_str());
-        if restored.is_none() {
-            // A source may have the tool. `restore_from_sources` contacts the sources when the next turn begins.
-            lock(&self.shared.unrestored_ids).insert(tool.clone());
-        }
-        restored
+        self.shared.tool(tool.as_str())
+    }
+
+    async fn recover(&self, lost: &[ToolId], view: &ConversationView<'_>) -> Vec<Arc<dyn Tool>> {
+        let shared = &self.shared;
+        let sources = lock(&shared.sources).clone();
+        let needed = sources
+            .iter()
+            .filter(|source| lost.iter().any(|id| may_have(source.source.as_ref(), id)));
+        join_all(needed.map(|source| source.index(view.context(), SOURCE_WALL_MAX))).await;
+        *lock(&shared.caller) = Some(Caller::of(view.context()));
+        let tools = lost.iter().filter_map(|id| shared.tool(id.as_str()));
+        tools.collect()
     }
 
     async fn begin_turn(&self, turn: &TurnContext<'_>) -> Injection {
@@ -329,7 +345,7 @@ impl InjectionStrategy for ToolSearch {
             }
             None => Injection::none(),
         };
-        injection.merge(shared.restore_from_sources(turn).await);
+        injection.merge(shared.change_caller(turn).await);
         shared.registry_view.retain_components(turn.tools(), &injection).await;
         shared.update_conversation_tools(turn.tools());
         let mut messages = turn.user_messages();
@@ -341,7 +357,7 @@ impl InjectionStrategy for ToolSearch {
             .with_recent(earlier_messages.into_iter().rev())
             .with_cutoff(Cutoff::Confident);
         let found = shared.find(query.clone(), turn.context()).await;
-        injection.merge(shared.injection(found.iter().map(|tool| tool.hit.id.as_str()), turn.tools()));
+        injection.merge(shared.injection(found.iter().map(|tool| tool.hit.id.as_str()), &turn.view()));
         lock(&shared.earlier_searches).store(&query, found);
         injection
     }

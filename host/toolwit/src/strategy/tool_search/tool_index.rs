@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::lock;
 use toolwit_agent::{FixedTools, ToolSource};
 use toolwit_core::limits::FACADE_DEPTH_MAX;
-use toolwit_core::{Tool, ToolContext, ToolId};
+use toolwit_core::{Caller, Tool, ToolContext, ToolId};
 use toolwit_registry::{Catalog, Document, EmbeddingModel};
 
 /// Separates the ids of facades and of an inner tool in the id of a document: `native#garden>native#water_roses`.
@@ -104,8 +104,9 @@ impl ToolIndex {
 
 /// A source of tools, with an index of the tools that it returned last.
 pub(super) struct SourceIndex {
-    source: Arc<dyn ToolSource>,
-    index: Mutex<Arc<ToolIndex>>,
+    pub(super) source: Arc<dyn ToolSource>,
+    /// The index, and the caller for whom the source returned the tools; `None` for a source that has not been queried.
+    index: Mutex<(Option<Caller>, Arc<ToolIndex>)>,
     embedding_model: Option<Arc<dyn EmbeddingModel>>,
 }
 
@@ -124,35 +125,41 @@ impl SourceIndex {
         let index = ToolIndex::of(with_preferred_names(&tools), embedding_model.as_ref());
         Self {
             source: Arc::new(FixedTools::new("native", tools)),
-            index: Mutex::new(Arc::new(index)),
+            index: Mutex::new((None, Arc::new(index))),
             embedding_model,
         }
     }
 
     /// Queries the source and returns the index of its tools. If the source fails or takes longer than `wall_max`,
-    /// returns the index of the tools that it returned last.
+    /// returns the index of the tools that it returned last for this caller.
     pub(super) async fn index(&self, context: &ToolContext, wall_max: Duration) -> Arc<ToolIndex> {
-        let name = self.source.name();
+        let (name, caller) = (self.source.name(), Some(Caller::of(context)));
         match tokio::time::timeout(wall_max, self.source.tools(context)).await {
             Ok(Ok(tools)) => {
                 let tools: Vec<_> = with_preferred_names(&tools).collect();
-                let mut index = lock(&self.index);
+                let mut state = lock(&self.index);
+                let (listed_for, index) = &mut *state;
                 let named_tools: Vec<_> = tools.iter().map(|(name, tool)| (name.as_str(), tool.clone())).collect();
                 if !index.has_same_tools(&named_tools) {
                     *index = Arc::new(ToolIndex::of(tools, self.embedding_model.as_ref()));
                 }
+                listed_for.clone_from(&caller);
             }
             Ok(Err(error)) => tracing::warn!(source = name, %error, "a source of tools cannot be searched"),
             Err(_) => {
                 tracing::warn!(source = name, limit = ?wall_max, "a source of tools takes too long to be searched")
             }
         }
-        lock(&self.index).clone()
+        let mut state = lock(&self.index);
+        if state.0 != caller {
+            *state = (caller, Arc::default());
+        }
+        state.1.clone()
     }
 
     /// Returns the tool with an id among those that the source returned last.
     pub(super) fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
-        lock(&self.index).tool(id).cloned()
+        lock(&self.index).1.tool(id).cloned()
     }
 }
 

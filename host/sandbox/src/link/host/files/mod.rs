@@ -60,9 +60,8 @@ impl OpenDescriptor {
     }
 }
 
-/// The directory `/` of a guest without a grant for `/`. It contains no file. A guest resolves a path against the directories that
-/// it has. Without a root, the guest would not call the host for a path outside the granted directories, and the host could not
-/// record the denied access.
+/// The directory `/` of a guest without any granted directory. It contains no file. A guest resolves a path against the directories
+/// that it has. Without a root, the guest would not call the host, and the host could not record the denied access.
 struct EmptyRoot;
 
 impl Files {
@@ -73,6 +72,11 @@ impl Files {
             disk_lock: Arc::default(),
             wasi: WasiFilesystemCtx::default(),
         }
+    }
+
+    /// Returns the number of files that one call of the guest can open: one file, or all granted directories.
+    pub(crate) fn opened_by_one_call_max(&self) -> u64 {
+        self.directories.len().max(1) as u64
     }
 
     /// Returns the files with their resource table and the authority of the current call.
@@ -271,7 +275,8 @@ impl preopens::Host for FilesView<'_> {
             self.descriptors.insert(descriptor.rep(), open_descriptor);
             preopens.push((descriptor, directory.guest.clone()));
         }
-        if !self.directories.iter().any(|(directory, _)| directory.guest == "/") {
+        // Programs that were granted a directory often expect to have exactly that one.
+        if self.directories.is_empty() {
             preopens.push((self.create_empty_root()?, "/".to_owned()));
         }
         Ok(preopens)

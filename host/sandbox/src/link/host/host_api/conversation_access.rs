@@ -167,7 +167,7 @@ impl ConversationAccess {
         let request = AccessRequest::Blackboard(mode);
         match self.authority.require_access(&request) {
             Ok(_) => Ok(()),
-            Err(denial) => Err(format!("the plugin may not {request}: {denial}")),
+            Err(denial) => Err(format!("the plugin may not {request}: {}", denial.reason_for_guest())),
         }
     }
 }

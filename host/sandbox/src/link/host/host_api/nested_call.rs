@@ -116,7 +116,7 @@ pub(in crate::link::host) async fn call(
     let (fuel, http_budget) = (store.get_fuel()?, store.data().http_budget());
     let conversation = store.data_mut().conversation()?;
     if let Err(denial) = conversation.authority.require_access(&AccessRequest::Tool(tool)) {
-        let message = format!("the plugin may not call `{tool}`: {denial}");
+        let message = format!("the plugin may not call `{tool}`: {}", denial.reason_for_guest());
         return Ok(Err(ToolError::Model(Error::new(
             ErrorKind::Denied,
             Phase::Execute,

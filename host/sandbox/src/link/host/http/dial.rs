@@ -111,9 +111,9 @@ async fn resolve_and_check(admitted: &AdmittedRequest) -> Result<Vec<IpAddr>, Er
     };
     for address in &addresses {
         if let Err(denial) = decide_address(&admitted.rule, *address) {
-            admitted.authority.record_refusal(
-                AccessRequest::Http(&admitted.target).to_string(),
-                denial.to_string(),
+            admitted.authority.record_denied_address(
+                &AccessRequest::Http(&admitted.target),
+                &denial,
                 format!("add `addresses = [\"{address}\"]` to the rule if that is intended"),
             );
             return Err(Error::DestinationIpProhibited);
