@@ -75,7 +75,6 @@ fn name_question() -> Value {
     question("Your name?", json!({"name": {"type": "string"}}))
 }
 
-// attack: D1
 #[tokio::test]
 async fn a_question_needs_a_grant_and_a_person() {
     let person = Arc::new(Person::accepting(json!({"name": "Ada"})));
@@ -318,28 +317,4 @@ async fn a_request_through_the_small_client_needs_the_same_grant_as_with_wasi() 
     assert_eq!(server.requests().len(), 1, "no refused request was sent");
     let without_grant = Setup::new().start().await;
     without_grant.denial("send", send("POST", json!([]))).await;
-}
-
-#[tokio::test]
-async fn a_secret_is_inserted_by_the_small_client_and_the_guest_never_sees_it() {
-    let server = Server::start(ServerAnswer::Echo).await;
-    let grant = format!(
-        "http = [{{ host = \"127.0.0.1\", scheme = \"http\", port = {0}, methods = [\"GET\"] }}]\n\
-         secrets = [{{ name = \"KEY\", host = \"127.0.0.1\", scheme = \"http\", port = {0}, bearer = true }}]",
-        server.port
-    );
-    let host = Setup::new()
-        .grant_to(&["inquirer"], &grant)
-        .secret("KEY", "hunter2-and-more")
-        .start()
-        .await;
-    let url = format!("http://127.0.0.1:{}/", server.port);
-    let reply = host
-        .value(
-            "send",
-            json!({"method": "GET", "url": url, "headers": [], "body": null}),
-        )
-        .await;
-    assert!(server.requests()[0].contains("hunter2-and-more"));
-    assert!(!reply.to_string().contains("hunter2-and-more"), "{reply}");
 }

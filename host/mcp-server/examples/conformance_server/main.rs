@@ -2,6 +2,7 @@
 //! what a plugin cannot do, such as to ask the model of the client.
 //!
 //! ```sh
+//! toolwit build tests/guests/rust/schemas --out plugins
 //! toolwit build tests/guests/rust/showcase --out plugins
 //! cargo run -p toolwit-mcp-server --example conformance_server -- 127.0.0.1:8080 plugins
 //! ```

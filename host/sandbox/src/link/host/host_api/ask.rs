@@ -128,7 +128,10 @@ fn prepare(
     let authority = &conversation.authority;
     let request = AccessRequest::Ask;
     if let Err(denial) = authority.require_access(&request) {
-        return Err(WitAskError::Denied(format!("the plugin may not {request}: {denial}")));
+        return Err(WitAskError::Denied(format!(
+            "the plugin may not {request}: {}",
+            denial.reason_for_guest()
+        )));
     }
     let unavailable = |reason: &str| Err(WitAskError::Unavailable(reason.to_owned()));
     let Some(respondent) = conversation.context.respondent().cloned() else {
