@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AttachedPictures, CompactedHistory, InjectionCost, NestedCallEnd, NestedCallStart, RecordedAnswer,
-    RecordedApprovalDecision, RecordedApprovalRequest, RecordedOutcome, RecordedPicture, RecordedQuestion,
-    RecordedStart, Resolution,
+    RecordedApprovalDecision, RecordedApprovalRequest, RecordedOutcome, RecordedQuestion, RecordedStart, Resolution,
 };
 use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};

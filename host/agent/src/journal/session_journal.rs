@@ -91,6 +91,17 @@ impl Journal {
         Self::new(SessionId::unstored(), Arc::new(UnstoredWriter), Vec::new())
     }
 
+    /// Creates a journal that stores nothing, for a replay of a conversation with these entries. Agents that do not run again
+    /// keep the ids of their calls, so that the other calls get the recorded ids.
+    pub(crate) fn for_replay(entries: &[TraceEntry]) -> Self {
+        let of_agents = entries.iter().filter(|entry| entry.origin.parent_call.is_some());
+        Self::new(
+            SessionId::unstored(),
+            Arc::new(UnstoredWriter),
+            of_agents.cloned().collect(),
+        )
+    }
+
     /// Returns the entries that earlier processes of the operating system recorded. They are available until a conversation is
     /// built with the journal.
     #[must_use]
