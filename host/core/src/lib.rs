@@ -52,8 +52,8 @@ pub use artifact::{
 };
 pub use context::{
     BackgroundTask, BackgroundTasks, Blackboard, BlackboardEntry, BlackboardLimits, BlackboardSharing, CHANNEL,
-    CHAT_ID, Caller, DeferredWork, DeferredWorkHandle, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput, Origin,
-    OutputSink, ToolCaller, ToolContext,
+    CHAT_ID, Caller, DeferredWork, DeferredWorkHandle, LOOP_ID, LateResult, MemoryBlackboard, MetaFilter, NoOutput,
+    Origin, OutputSink, ToolCaller, ToolContext,
 };
 pub use decorator::{DecoratedTool, Decorator, EntityResults, LoopMemory, OneShot, Timeout, ToolExt};
 pub use definition::{

@@ -56,8 +56,8 @@ pub use install::{
 };
 pub use live::{LiveRegistry, RefreshOutcome};
 pub use manifest::{
-    EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RankingHints, RebindSetting, StateSetting,
-    Tier, ToolSettings,
+    EntitySettings, EnvironmentNeed, Hints, LimitSettings, MANIFEST_SECTION, Manifest, RankingHints, RebindSetting,
+    StateSetting, Tier, ToolSettings,
 };
 pub use package::{Package, PackageStatus};
 pub use policy::{ApprovalSettings, EffectSetting, OperatorPolicy};

@@ -35,8 +35,15 @@ async fn calls_that_wait_delay_no_other_call() {
     for call in &mut sleeping {
         assert!(futures::poll!(call).is_pending());
     }
-    assert_eq!(conversation_of("bob", &plugin).value("fine", json!({})).await, json!(42));
-    assert_eq!(ann.value("fine", json!({})).await, json!(42), "in the same conversation");
+    assert_eq!(
+        conversation_of("bob", &plugin).value("fine", json!({})).await,
+        json!(42)
+    );
+    assert_eq!(
+        ann.value("fine", json!({})).await,
+        json!(42),
+        "in the same conversation"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,7 +100,10 @@ async fn the_memory_of_calls_that_wait_is_limited_together() {
     let error = ann.error("fine", json!({})).await;
     assert_eq!(error.kind, ErrorKind::Busy);
     assert_eq!(error.limit.as_ref().unwrap().limit, "guest_memory_bytes_max");
-    assert_eq!(conversation_of("bob", &plugin).value("fine", json!({})).await, json!(42));
+    assert_eq!(
+        conversation_of("bob", &plugin).value("fine", json!({})).await,
+        json!(42)
+    );
     drop(sleeping);
     assert_eq!(ann.value("fine", json!({})).await, json!(42));
 }

@@ -51,7 +51,10 @@ async fn declared_state_lives_as_long_as_the_conversation() {
     assert_eq!(conversation.value("item", json!({})).await, json!(7));
     let mut other = Conversation::over(&[&plugin]);
     assert_eq!(other.value("item", json!({})).await, json!(0));
-    let access = conversation.tool("item").access(&Arguments::new(), &ToolContext::new()).await;
+    let access = conversation
+        .tool("item")
+        .access(&Arguments::new(), &ToolContext::new())
+        .await;
     assert_eq!(access.effect.class, EffectClass::Write);
 }
 
@@ -62,7 +65,10 @@ async fn without_a_declaration_each_call_has_fresh_state_and_only_reads() {
     let mut conversation = Conversation::over(&[&plugin]);
     conversation.value("add_item", json!({"item": 7})).await;
     assert_eq!(conversation.value("item", json!({})).await, json!(0));
-    let access = conversation.tool("add_item").access(&Arguments::new(), &ToolContext::new()).await;
+    let access = conversation
+        .tool("add_item")
+        .access(&Arguments::new(), &ToolContext::new())
+        .await;
     assert_eq!(access.effect.class, EffectClass::Read);
 }
 
@@ -95,13 +101,23 @@ fn functions_whose_effect_is_lost_are_found() {
         "(component\n",
         r#"(component (import "toolwit:plugin/output@0.1.0" (instance (export "progress" (func (param "text" string)))))"#,
     );
-    assert_eq!(lost_state(&with_output, false), None, "it can show something to the user");
+    assert_eq!(
+        lost_state(&with_output, false),
+        None,
+        "it can show something to the user"
+    );
     let with_files = CART.replace(
         "(component\n",
         r#"(component (import "wasi:filesystem/preopens@0.2.0" (instance))"#,
     );
     assert!(lost_state(&with_files, false).is_some(), "another function returns it");
-    let without_reader = with_files.replace(r#"(func (export "item") (result u32)"#, r#"(func (export "item") (param "at" u32) (result u32)"#);
-    let without_reader = without_reader.replace(r#"(func (export "item") (result i32)"#, r#"(func (export "item") (param i32) (result i32)"#);
+    let without_reader = with_files.replace(
+        r#"(func (export "item") (result u32)"#,
+        r#"(func (export "item") (param "at" u32) (result u32)"#,
+    );
+    let without_reader = without_reader.replace(
+        r#"(func (export "item") (result i32)"#,
+        r#"(func (export "item") (param i32) (result i32)"#,
+    );
     assert_eq!(lost_state(&without_reader, false), None, "it may write a file");
 }

@@ -143,8 +143,7 @@ impl<'a> GuardedCall<'a> {
             plugin: self.plugin,
             component: &component,
             authority,
-            clock: CallClock::start(&limits, self.context)
-                .with_shares(turn, &self.plugin.runtime().budgets),
+            clock: CallClock::start(&limits, self.context).with_shares(turn, &self.plugin.runtime().budgets),
         };
         let mut instance = work.instance(&call).await?;
         let outcome = work.run(&mut instance, &call).await;

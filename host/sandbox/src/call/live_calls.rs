@@ -65,8 +65,9 @@ impl Places {
         let free = self.count_max.saturating_sub(self.count);
         let caller = self.callers.get(&owner.caller);
         let of_caller = caller.map_or(0, |caller| caller.count);
-        let of_conversation =
-            caller.map_or(0, |caller| caller.conversations.get(&owner.conversation).copied().unwrap_or(0));
+        let of_conversation = caller.map_or(0, |caller| {
+            caller.conversations.get(&owner.conversation).copied().unwrap_or(0)
+        });
         // What the caller may still take, so that it leaves as many places free as it has.
         let free_for_caller = free.saturating_sub(of_caller);
         free_for_caller > 0 && (of_conversation == 0 || of_conversation < free_for_caller)

@@ -43,11 +43,13 @@ async fn run_until_stopped<T>(
     mut guest: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, AbandonedGuest> {
     let deadline = clock.deadline();
-    let run = poll_fn(|context| match (clock.turn.poll_guest(guest.as_mut(), context), stop.cause()) {
-        (Poll::Ready(output), _) => Poll::Ready(Ok(output)),
-        (Poll::Pending, Some(cause)) => Poll::Ready(Err(cause)),
-        (Poll::Pending, None) => Poll::Pending,
-    });
+    let run = poll_fn(
+        |context| match (clock.turn.poll_guest(guest.as_mut(), context), stop.cause()) {
+            (Poll::Ready(output), _) => Poll::Ready(Ok(output)),
+            (Poll::Pending, Some(cause)) => Poll::Ready(Err(cause)),
+            (Poll::Pending, None) => Poll::Pending,
+        },
+    );
     let cause = tokio::select! {
         biased;
         outcome = run => match outcome {

@@ -69,9 +69,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<CheckedComponent<'_>, Error> {
     };
     Err(match refusal {
         // The component is valid for a host that supports more proposals, so the file is not damaged.
-        Refusal::Invalid { message, .. }
-            if is_valid_with(bytes, concurrent_features | UNSUPPORTED_FEATURES) =>
-        {
+        Refusal::Invalid { message, .. } if is_valid_with(bytes, concurrent_features | UNSUPPORTED_FEATURES) => {
             Refusal::UnsupportedFeature(message).into()
         }
         Refusal::Invalid { message, .. } if has_async_names(bytes) => Refusal::Draft { message }.into(),

@@ -67,7 +67,9 @@ impl LocalUses {
         entry.end = position;
         let start = entry.start;
         let index = self.loops.partition_point(|open| open.start <= start);
-        let Some(outermost) = self.loops.get_mut(index) else { return };
+        let Some(outermost) = self.loops.get_mut(index) else {
+            return;
+        };
         let entry = &mut self.uses[local as usize];
         if entry.loop_start != outermost.start {
             entry.loop_start = outermost.start;

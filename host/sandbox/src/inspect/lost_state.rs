@@ -31,22 +31,30 @@ impl Inspection {
         if self.shape.is_stateful() {
             return None;
         }
-        let names: Vec<_> = self.imports.iter().flat_map(|import| import.declaring_names()).collect();
+        let names: Vec<_> = self
+            .imports
+            .iter()
+            .flat_map(|import| import.declaring_names())
+            .collect();
         let declared = DeclaredCapabilities::from_imports(names.iter().map(String::as_str));
         let has_effect = CHANGING_CAPABILITIES.iter().any(|capability| declared.has(*capability))
             || names.iter().any(|name| SHOWING_IMPORTS.contains(&name.as_str()));
         if has_effect {
             return None;
         }
-        let functions = || self.shape.functions.iter().filter(|function| function.kind == FunctionKind::Free);
+        let functions = || {
+            self.shape
+                .functions
+                .iter()
+                .filter(|function| function.kind == FunctionKind::Free)
+        };
         // A component that imports files may write one. It keeps state if another function returns what was passed before.
         let has_reader = functions().any(|function| function.params.is_empty() && !returns_nothing(function));
         if declared.has(Capability::Files) && !has_reader {
             return None;
         }
-        let mut writers = functions().filter(|function| {
-            !function.params.is_empty() && returns_nothing(function) && !is_check(function)
-        });
+        let mut writers = functions()
+            .filter(|function| !function.params.is_empty() && returns_nothing(function) && !is_check(function));
         writers.next().map(|function| function.name.as_str())
     }
 }

@@ -295,8 +295,10 @@ pub(crate) struct Shape {
 impl Shape {
     /// Returns whether the calls of a conversation must share an instance: a call can return handles, or the package declares state.
     pub(crate) fn is_stateful(&self) -> bool {
-        self.keeps_state || self.functions
-            .iter()
-            .any(|function| function.result.as_ref().is_some_and(WitType::holds_resources))
+        self.keeps_state
+            || self
+                .functions
+                .iter()
+                .any(|function| function.result.as_ref().is_some_and(WitType::holds_resources))
     }
 }

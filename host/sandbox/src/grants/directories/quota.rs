@@ -84,7 +84,8 @@ impl DirectoryQuota {
 
     /// Sets the quotas that writes to this directory also draw on: those of `all` whose directories contain this one.
     pub(crate) fn set_outer(&self, all: &[Arc<Self>]) {
-        let contains = |other: &&Arc<Self>| !std::ptr::eq(self, Arc::as_ptr(other)) && self.path.starts_with(&other.path);
+        let contains =
+            |other: &&Arc<Self>| !std::ptr::eq(self, Arc::as_ptr(other)) && self.path.starts_with(&other.path);
         *self.lock_outer() = all.iter().filter(contains).map(Arc::downgrade).collect();
     }
 

@@ -74,7 +74,9 @@ pub(super) fn held_files(resources: &mut ResourceTable) -> u64 {
             || object.is::<DynInputStream>()
             || object.is::<DynOutputStream>()
             || object.is::<HostIncomingBody>()
-            || object.downcast_ref::<HostIncomingResponse>().is_some_and(|response| response.body.is_some())
+            || object
+                .downcast_ref::<HostIncomingResponse>()
+                .is_some_and(|response| response.body.is_some())
             || object
                 .downcast_ref::<HostFutureIncomingResponse>()
                 .is_some_and(|response| !matches!(response, HostFutureIncomingResponse::Consumed))

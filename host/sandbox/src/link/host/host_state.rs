@@ -119,7 +119,8 @@ impl HostState {
             .open(authority, HttpLimits::of(clock.limits), outer_budget, clock.deadline());
         if let Some(budgets) = clock.budgets {
             let bytes = self.limiter.memory_bytes();
-            self.limiter.set_share(Some(budgets.memory.share_of(clock.caller(), bytes)));
+            self.limiter
+                .set_share(Some(budgets.memory.share_of(clock.caller(), bytes)));
             self.host_files.start_call(&budgets.files, clock.caller());
         }
         self.authority = Some(authority.clone());
@@ -245,7 +246,9 @@ impl HostState {
             store.set_hostcall_fuel(bytes);
             if matches!(hook, CallHook::ReturningFromHost) {
                 let data = store.data();
-                let objects = if data.host_memory.is_measurement_due() || data.host_files.is_count_due(data.files.opened_by_one_call_max()) {
+                let objects = if data.host_memory.is_measurement_due()
+                    || data.host_files.is_count_due(data.files.opened_by_one_call_max())
+                {
                     concurrent_objects(&mut store)
                 } else {
                     0

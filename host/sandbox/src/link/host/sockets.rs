@@ -38,7 +38,8 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
         "resolve-addresses",
         |mut store: Context<'_>, (_, host): (Resource<Network>, String)| {
             store.data_mut().refuse_socket(&lookup_of(&host));
-            let refused = Err::<Resource<wasi2::ip_name_lookup::ResolveAddressStream>, _>(ErrorCode::PermanentResolverFailure);
+            let refused =
+                Err::<Resource<wasi2::ip_name_lookup::ResolveAddressStream>, _>(ErrorCode::PermanentResolverFailure);
             Ok((refused,))
         },
     )

@@ -144,7 +144,11 @@ impl Turn {
     }
 
     /// Polls a guest when it has its turn. Gives the turn back if the guest then waits.
-    pub(crate) fn poll_guest<F: Future + ?Sized>(&self, guest: Pin<&mut F>, context: &mut Context<'_>) -> Poll<F::Output> {
+    pub(crate) fn poll_guest<F: Future + ?Sized>(
+        &self,
+        guest: Pin<&mut F>,
+        context: &mut Context<'_>,
+    ) -> Poll<F::Output> {
         if IS_POLLING_GUEST.get() {
             // The outer guest holds a turn, and sees whether this guest yields.
             self.give_back();
@@ -303,7 +307,11 @@ mod tests {
         assert!(poll.is_pending(), "it waits for a turn before it continues");
         drop(computing);
         drop(waiting);
-        assert_eq!(turns.lock().free, 1, "a turn that was granted to a dropped guest is free");
+        assert_eq!(
+            turns.lock().free,
+            1,
+            "a turn that was granted to a dropped guest is free"
+        );
     }
 
     #[tokio::test]

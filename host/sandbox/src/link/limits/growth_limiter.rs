@@ -8,10 +8,16 @@ use toolwit_core::limits::CallLimits;
 /// A refused growth, with the total size that all memories or all tables would have reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeniedGrowth {
-    Memory { bytes: u64 },
+    Memory {
+        bytes: u64,
+    },
     /// The instances of all calls, or those of the caller, would use more than their share of `bytes_max`.
-    SharedMemory { bytes_max: u64 },
-    TableElements { elements: u64 },
+    SharedMemory {
+        bytes_max: u64,
+    },
+    TableElements {
+        elements: u64,
+    },
 }
 
 /// Limits the total size of all memories and tables of a store. The limiter of wasmtime limits each of them separately.
@@ -95,9 +101,7 @@ impl ResourceLimiter for GrowthLimiter {
         if let Some(share) = &mut self.share
             && !share.grow(growth)
         {
-            self.last_denied = Some(DeniedGrowth::SharedMemory {
-                bytes_max: share.max(),
-            });
+            self.last_denied = Some(DeniedGrowth::SharedMemory { bytes_max: share.max() });
             return Ok(false);
         }
         self.memory_bytes = total;
