@@ -161,7 +161,7 @@ impl ToolSource for SlowServer {
 #[tokio::test(start_paused = true)]
 async fn the_model_learns_which_servers_are_starting_and_can_wait_for_them() {
     let server = SlowServer::default();
-    let host = Toolwit::builder().source(server.clone()).build().await.unwrap();
+    let host = Toolwit::builder().shared_source(server.clone()).build().await.unwrap();
     let recorder = recorder([
         call("wait_for_servers", json!({})),
         call("late", json!({})),
