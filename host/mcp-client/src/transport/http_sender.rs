@@ -212,7 +212,12 @@ impl HttpSender {
         if response.headers().contains_key(CONTENT_ENCODING) {
             return Err(Failure::Client(HttpFailure::Compressed));
         }
-        if !has_media_type(&content_type, JSON) {
+        // Some servers declare no type, or plain text.
+        let may_be_json = content_type.is_empty()
+            || [JSON, "text/plain"]
+                .iter()
+                .any(|json| has_media_type(&content_type, json));
+        if !may_be_json {
             return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
         }
         let body = read_body(response, MCP_MESSAGE_BYTES_MAX)

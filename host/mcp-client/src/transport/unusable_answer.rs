@@ -72,23 +72,51 @@ pub(super) struct UnusableText {
     pub(super) error: MessageError,
     /// The id in the text.
     id: Option<RequestId>,
-    /// Whether the text is meant as a message of the protocol, and has no id, not even one that no request has.
-    is_message_without_id: bool,
+    /// Whether the text is meant as an answer, and has no id, not even one that no request has.
+    is_answer_without_id: bool,
 }
 
 impl UnusableText {
     pub(super) fn of(text: &[u8], error: MessageError) -> Self {
-        let id = id_in(text);
+        let text = without_byte_order_mark(text);
+        // A text of too many parts would take far more memory after it is parsed.
+        let parsed = match error {
+            MessageError::TooManyParts => None,
+            _ => {
+                let shallow = without_deep_values(text, MESSAGE_DEPTH_MAX);
+                serde_json::from_slice(shallow.as_deref().unwrap_or(text)).ok()
+            }
+        };
+        match parsed {
+            Some(value @ Value::Object(_)) => Self::of_value(&value, error),
+            Some(_) => Self::new(None, is_meant_as_message(text), error),
+            None => {
+                let is_request = member_at_root(text, "method").is_some();
+                let id = member_at_root(text, "id").filter(|_| !is_request);
+                Self::new(id, !is_request && is_meant_as_message(text), error)
+            }
+        }
+    }
+
+    /// Describes an object that is not a message. A request and a notification of the server answer no request, whatever their
+    /// ids are.
+    fn of_value(value: &Value, error: MessageError) -> Self {
+        let is_answer = value.get("result").is_some() || value.get("error").is_some();
+        let id = value.get("id").filter(|_| value.get("method").is_none());
+        Self::new(id.cloned(), is_answer && value.get("method").is_none(), error)
+    }
+
+    fn new(id: Option<Value>, is_answer: bool, error: MessageError) -> Self {
         Self {
             error,
-            is_message_without_id: id.is_none() && is_meant_as_message(text),
+            is_answer_without_id: id.is_none() && is_answer,
             id: id.and_then(|id| serde_json::from_value(id).ok()),
         }
     }
 
     /// Returns the request to which the text is an answer: the one with its id, or else the only request without an answer.
     pub(super) fn answered_request(&self, only_request: Option<&RequestId>) -> Option<RequestId> {
-        let only_request = || only_request.filter(|_| self.is_message_without_id).cloned();
+        let only_request = || only_request.filter(|_| self.is_answer_without_id).cloned();
         self.id.clone().or_else(only_request)
     }
 }
@@ -103,12 +131,8 @@ pub(super) fn parse_line(line: Vec<u8>) -> Result<ServerJsonRpcMessage, Unusable
         Err(error) => return Err(UnusableText::of(&line, error)),
     };
     drop(line);
-    let id = value.get("id").cloned();
-    message::from_value(value).map_err(|error| UnusableText {
-        error,
-        is_message_without_id: id.is_none(),
-        id: id.and_then(|id| serde_json::from_value(id).ok()),
-    })
+    let (id, is_request) = (value.get("id").cloned(), value.get("method").is_some());
+    message::from_value(value).map_err(|error| UnusableText::new(id.filter(|_| !is_request), !is_request, error))
 }
 
 /// Returns the error that answers a request whose answer cannot be used.
@@ -122,19 +146,6 @@ pub(super) fn unusable_answer(id: RequestId, error: &MessageError) -> ServerJson
 fn is_meant_as_message(text: &[u8]) -> bool {
     const MARK: &[u8] = b"\"jsonrpc\"";
     text.windows(MARK.len()).any(|bytes| bytes == MARK)
-}
-
-/// Returns the id in a text that is not a message, also if the text is not JSON. `None` if there is no id.
-fn id_in(text: &[u8]) -> Option<Value> {
-    let text = without_byte_order_mark(text);
-    let shallow = without_deep_values(text, MESSAGE_DEPTH_MAX);
-    match serde_json::from_slice::<Value>(shallow.as_deref().unwrap_or(text)) {
-        // The text is a request of the server.
-        Ok(Value::Object(fields)) if fields.contains_key("method") => Some(Value::Null),
-        Ok(Value::Object(mut fields)) => fields.remove("id"),
-        Ok(_) => None,
-        Err(_) => member_at_root(text, "id"),
-    }
 }
 
 /// Returns the simple value of a member of the outermost object of a text that is not valid JSON.
@@ -211,6 +222,8 @@ mod tests {
             "7",
             "[7]",
             r#"{"level": 30, "msg": "listening"}"#,
+            r#"{"jsonrpc": "2.0", "params": {}}"#,
+            r#"{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": NaN}"#,
             r#"{"jsonrpc": "2.0", "id": 7, "method": "ping"}"#,
             r#"{"jsonrpc": "2.0", "id": null, "result": {}}"#,
             r#"{"jsonrpc": "2.0", "id": 1.5, "result": {}}"#,

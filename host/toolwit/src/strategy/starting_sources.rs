@@ -93,7 +93,7 @@ impl Tool for WaitForServers {
             let source = source.clone();
             async move {
                 match source.tools(context).await {
-                    Ok(tools) => format!("`{}` is ready: {} tools", source.name(), tools.len()),
+                    Ok(_) => format!("`{}` is ready", source.name()),
                     Err(error) => error.message.clone(),
                 }
             }
