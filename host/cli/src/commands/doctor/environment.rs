@@ -7,8 +7,9 @@ use super::finding::Findings;
 use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::input::vectors::vector_directory;
 use crate::output::page::{counted, size};
+use toolwit::Phase;
 use toolwit::build::{BuildError, cargo_version};
-use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport};
+use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport, check_host};
 
 pub(super) async fn check(plugins: &PluginFlags, grants_and_secrets: &GrantAndSecretFlags, findings: &mut Findings) {
     match plugins.store.check().await {
@@ -16,6 +17,7 @@ pub(super) async fn check(plugins: &PluginFlags, grants_and_secrets: &GrantAndSe
         Some((_, Err(error))) => findings.add_error("store", &error),
         None => {}
     }
+    check_system(findings).await;
     check_code_cache(findings).await;
     check_word_vectors(findings);
     if let (Ok(path), None) = (
@@ -30,15 +32,41 @@ pub(super) async fn check(plugins: &PluginFlags, grants_and_secrets: &GrantAndSe
     check_toolchain(findings).await;
 }
 
+/// Checks whether the settings of the system allow the host to run plugins.
+async fn check_system(findings: &mut Findings) {
+    let problems = tokio::task::spawn_blocking(check_host).await.unwrap_or_default();
+    for problem in problems {
+        if problem.phase == Phase::Instantiate {
+            let hint = problem.suggestion.clone().unwrap_or_default();
+            findings.add_warning("system", "system", problem.message.clone(), hint);
+        } else {
+            findings.add_error("system", &problem);
+        }
+    }
+}
+
 async fn check_code_cache(findings: &mut Findings) {
     match CodeCacheLocation::User.manage(None).await {
-        Ok(CodeCacheReport { usage, .. }) => {
+        Ok(CodeCacheReport {
+            usage,
+            directory,
+            is_on_noexec_mount,
+            ..
+        }) => {
             let (bytes, bytes_max) = (size(usage.bytes), size(usage.bytes_max));
             let components = counted(usage.entries, "component");
             findings.add_ok(
                 "cache",
                 format!("{components} in the code cache, {bytes} of {bytes_max}"),
             );
+            if is_on_noexec_mount {
+                let message = format!(
+                    "the code cache {} is on a file system that is mounted with `noexec`, so its code is copied into memory",
+                    directory.display()
+                );
+                let hint = "set XDG_CACHE_HOME to a directory on another file system";
+                findings.add_warning("cache", "cache", message, hint);
+            }
         }
         Err(error) => {
             let hint = error.suggestion.clone().unwrap_or_default();

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Map, Value};
@@ -105,6 +106,8 @@ fn request_headers(text: &str) -> Result<HeaderMap, HttpFailure> {
             Some((name, _)) if is_forbidden_header(&name) => {
                 return Err(invalid(format!("the header `{name}` is reserved for the host")));
             }
+            // The host sends the complete body, and sets its length itself.
+            Some((CONTENT_LENGTH, _)) => {}
             Some((name, value)) => drop(headers.append(name, value)),
             None => return Err(invalid(format!("the header `{}` is not valid", name.escape_debug()))),
         }
