@@ -64,7 +64,9 @@ async fn each_revision_is_spoken() {
 // accept: 99
 #[tokio::test]
 async fn nothing_is_started_before_the_first_use() {
-    let missing = ServerConfig::process("test", "/nonexistent/server").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("server");
+    let missing = ServerConfig::process("test", program.to_str().unwrap()).unwrap();
     let server = McpServer::new(missing, ClientOptions::default());
     assert_eq!(server.name(), "test");
     assert!(server.cached_tools(&ToolContext::new()).is_none());
