@@ -209,7 +209,7 @@ fn a_call_that_was_running_runs_again_by_a_decision_that_approves_it() {
 /// Returns the file of an MCP server that serves the plugins in `served`.
 fn server_file() -> String {
     let command = serde_json::to_string(TOOLWIT).unwrap();
-    format!("[servers.notes]\ncommand = {command}\nargs = [\"mcp\", \"--plugins\", \"served\"]\n")
+    format!("[mcp.notes]\ncommand = {command}\nargs = [\"mcp\", \"--plugins\", \"served\"]\n")
 }
 
 /// Returns a workspace with the session `s`, whose run waits for the approval of a call of an MCP server's tool. The run first
