@@ -91,12 +91,18 @@ mod tests {
     #[test]
     fn a_key_is_reused_only_for_an_equal_call() {
         let keys = EarlierKeys::of(&[started(0, "s/call_1/1", "A"), started(1, "s/call_1/1~2", "B")]);
-        let key = |order| keys.key_for("s/call_1/1".to_owned(), &ToolId::native("charge"), &arguments(order));
+        let key_in = |session: &str, tool, order| {
+            let new_key = format!("{session}/call_1/1");
+            keys.key_for("call_1/1", new_key, &ToolId::native(tool), &arguments(order))
+        };
+        let key = |order| key_in("s", "charge", order);
         assert_eq!(
             [key("A"), key("B"), key("C")],
             ["s/call_1/1", "s/call_1/1~2", "s/call_1/1~3"]
         );
-        let refund = keys.key_for("s/call_1/1".to_owned(), &ToolId::native("refund"), &arguments("A"));
-        assert_eq!(refund, "s/call_1/1~3");
+        assert_eq!(key_in("s", "refund", "A"), "s/call_1/1~3");
+        // A fork of the session repeats the call with the key of the first session.
+        assert_eq!(key_in("fork", "charge", "A"), "s/call_1/1");
+        assert_eq!(key_in("fork", "charge", "C"), "fork/call_1/1");
     }
 }
