@@ -19,7 +19,7 @@ const PENDING_ENTRIES_MAX: usize = 256;
 /// The journal of a conversation. Pass it to [`ConversationBuilder::journal`](crate::ConversationBuilder::journal).
 ///
 /// The journal receives the events of the conversation and of its agents in their order. Before each request to a model, before
-/// each call that can change something, whoever makes it, and before the answer, the conversation waits until all events so far
+/// each call that can change something, also one of a tool, and before the answer, the conversation waits until all events so far
 /// are stored. Concurrent calls can share one write.
 pub struct Journal {
     session: SessionId,
