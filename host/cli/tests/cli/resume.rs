@@ -295,3 +295,20 @@ fn the_reason_of_a_denial_reaches_the_model_with_and_without_the_server() {
         assert!(denied.stdout.contains("not that one"), "{denied}");
     }
 }
+
+#[test]
+fn a_fork_after_the_last_entry_is_refused() {
+    let workspace = workspace();
+    assert_eq!(save(&workspace, &["--approve", "never"]).code, Some(0));
+    let fork = |new: &str, at: &str| {
+        let command = ["sessions", "fork", "s", new, "--at", at, "--sessions", "s.db"];
+        workspace.run(&command)
+    };
+    let refused = fork("t", "999");
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(
+        refused.stderr.contains("so it cannot be forked at entry 999"),
+        "{refused}"
+    );
+    assert_eq!(fork("t", "6").code, Some(0), "the refused fork left no session");
+}
