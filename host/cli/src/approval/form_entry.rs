@@ -155,7 +155,7 @@ fn default_text(kind: &FieldKind, default: &Value) -> String {
         (FieldKind::Boolean, Value::Bool(is_true)) => if *is_true { "y" } else { "n" }.to_owned(),
         (FieldKind::Choice { options, .. }, Value::String(value)) => {
             let option = options.iter().find(|option| option.value == *value);
-            option.map_or(value, |option| option.label()).to_owned()
+            option.map_or(value.as_str(), FieldOption::label).to_owned()
         }
         (_, Value::String(text)) => text.clone(),
         (_, default) => default.to_string(),
