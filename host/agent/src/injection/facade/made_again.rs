@@ -144,7 +144,7 @@ impl CallerChange<'_> {
             })
         };
         let stays = |id: &ToolId| injection.listed.contains(id) || is_fixed(id);
-        let keeps_a_tool = self.view.lineage().children(parent).iter().any(|id| stays(id));
+        let keeps_a_tool = self.view.lineage().children(parent).iter().any(&stays);
         let has_new_tools = injection.add.iter().any(|tool| tool.definition().id != context_tool);
         let has_removed = self.remove_children(parent, |id| stays(id) || (*id == context_tool && keeps_a_tool));
         if has_new_tools || (has_removed && keeps_a_tool) {
