@@ -127,9 +127,10 @@ impl CallerChange<'_> {
             return;
         };
         let is_guarded = decorator_chain(&tool).any(|layer| layer.decorator().is_some_and(|guard| guard.is_guard()));
-        let made = match is_guarded {
-            true => None,
-            false => make_again(named, &tool, self.view).await,
+        let made = if is_guarded {
+            None
+        } else {
+            make_again(named, &tool, self.view).await
         };
         let injection = made.unwrap_or_default();
         let context_tool = context_tool_id(parent);
