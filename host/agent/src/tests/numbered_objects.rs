@@ -17,9 +17,10 @@ async fn objects_without_an_id_get_numbers_and_share_one_set_of_tools() {
             "Shouts.",
             |shout, _: NoArguments, _| async move { Ok::<_, String>((*shout).clone()) },
         );
-        let result = match arguments.contains_key("text") {
-            true => ToolResult::text("a thing"),
-            false => ToolResult::value(json!({"type": "thing", "available_tools": []})),
+        let result = if arguments.contains_key("text") {
+            ToolResult::text("a thing")
+        } else {
+            ToolResult::value(json!({"type": "thing", "available_tools": []}))
         };
         Ok(result.with_provider(Arc::new(entity.unwrap())))
     });

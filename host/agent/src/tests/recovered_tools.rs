@@ -243,10 +243,8 @@ async fn a_resumed_conversation_calls_a_fetched_tool_without_opening_its_facade_
         conversation.run("once more").await.unwrap();
         assert_eq!(resumed.request(0).names, ["notes", "note_write", "notes_context"]);
         let results = tool_results(conversation.history());
-        match is_up {
-            true => assert_eq!(results[1], "wrote hello"),
-            false => assert!(results[1].contains("call `notes` again"), "{}", results[1]),
-        }
+        let expected = if is_up { "wrote hello" } else { "call `notes` again" };
+        assert!(results[1].contains(expected), "{}", results[1]);
     }
 }
 
@@ -292,10 +290,8 @@ impl ToolSource for NoteServer {
     }
 
     async fn tools(&self, _: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
-        match self.0 {
-            true => Ok(vec![echo("note_write")]),
-            false => Err(Error::new(ErrorKind::Io, Phase::Load, "the server is down")),
-        }
+        let down = || Error::new(ErrorKind::Io, Phase::Load, "the server is down");
+        self.0.then(|| vec![echo("note_write")]).ok_or_else(down)
     }
 }
 

@@ -127,9 +127,10 @@ impl CallerChange<'_> {
             return;
         };
         let is_guarded = decorator_chain(&tool).any(|layer| layer.decorator().is_some_and(|guard| guard.is_guard()));
-        let made = match is_guarded {
-            true => None,
-            false => make_again(named, &tool, self.view).await,
+        let made = if is_guarded {
+            None
+        } else {
+            make_again(named, &tool, self.view).await
         };
         let injection = made.unwrap_or_default();
         let context_tool = context_tool_id(parent);
@@ -144,7 +145,7 @@ impl CallerChange<'_> {
             })
         };
         let stays = |id: &ToolId| injection.listed.contains(id) || is_fixed(id);
-        let keeps_a_tool = self.view.lineage().children(parent).iter().any(|id| stays(id));
+        let keeps_a_tool = self.view.lineage().children(parent).iter().any(&stays);
         let has_new_tools = injection.add.iter().any(|tool| tool.definition().id != context_tool);
         let has_removed = self.remove_children(parent, |id| stays(id) || (*id == context_tool && keeps_a_tool));
         if has_new_tools || (has_removed && keeps_a_tool) {

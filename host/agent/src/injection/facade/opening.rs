@@ -124,9 +124,10 @@ impl<'a> FacadeOpening<'a> {
         let added = &self.injection.add;
         let added_ids: HashSet<_> = added.iter().map(|tool| &tool.definition().id).collect();
         let mut visited_ids = HashSet::from([context_tool]);
-        let earlier_ids = match self.is_made_again {
-            true => &[],
-            false => self.context.lineage().children(&self.facade_id),
+        let earlier_ids = if self.is_made_again {
+            &[]
+        } else {
+            self.context.lineage().children(&self.facade_id)
         };
         let revealed_ids = earlier_ids.iter().chain(&self.injection.listed);
         let present_ids = revealed_ids.filter(|id| !added_ids.contains(id) && visited_ids.insert(id));
