@@ -105,10 +105,10 @@ fn bytes_in_an_inner_directory_draw_on_both_quotas() {
     fs::rename(inside.join("file"), directory.path().join("moved")).unwrap();
     let mut reservation = inner.reserve(1, 15_000).unwrap();
     assert!(reservation.bytes() < 10_000, "{}", reservation.bytes());
-    assert!(outer.try_reserve(2_000, 2_000).is_none());
+    assert!(outer.reserve_counted(2_000, 2_000).is_none());
     reservation.shrink(0);
     drop(reservation);
-    assert!(outer.try_reserve(2_000, 2_000).is_some());
+    assert!(outer.reserve_counted(2_000, 2_000).is_some());
 }
 
 #[test]
