@@ -84,7 +84,8 @@ fn a_valid_component_with_an_unsupported_feature_is_refused_with_its_name() {
     let synchronous_read = "(component (type $s (stream u8)) (core module $m (memory (export \"m\") 1))
         (core instance $i (instantiate $m)) (core func (canon stream.read $s (memory (core memory $i \"m\")))))";
     let legacy_exception = "(component (core module (tag) (func try catch 0 end)))";
-    let large_memory = "(component (core module $m (memory (export \"m\") i64 1) (func (export \"f\") (result i64) i64.const 0))
+    let large_memory =
+        "(component (core module $m (memory (export \"m\") i64 1) (func (export \"f\") (result i64) i64.const 0))
         (core instance $i (instantiate $m))
         (func (result string) (canon lift (core func $i \"f\") (memory (core memory $i \"m\")))))";
     let managed_values = "(component (import \"f\" (func $f)) (core type $t (func))
