@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolwit::limits::LimitOverrides;
-use toolwit::sandbox::WasiVersions;
+use toolwit::limits::{EngineLimits, LimitOverrides};
+use toolwit::sandbox::{WasiVersions, guest_files_max};
 use toolwit::{ErrorKind, Toolwit};
 
 use crate::host::{Setup, guests3};
@@ -296,6 +296,9 @@ async fn a_pipe_is_not_opened() {
 // attack: Q6
 #[tokio::test]
 async fn unread_directories_hold_no_threads_of_the_host() {
+    if guest_files_max(&EngineLimits::default()) < 2_048 {
+        return; // This process may not open enough directories.
+    }
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     std::fs::create_dir_all(&data).unwrap();

@@ -62,7 +62,7 @@ impl Default for EngineLimits {
             calls_per_plugin_max: 64,
             computing_calls_max: std::thread::available_parallelism().map_or(2, usize::from),
             guest_memory_bytes_max: 4 << 30,
-            guest_files_max: 1_024,
+            guest_files_max: 4_096,
             sessions_per_conversation_max: 8,
             sessions_max: 256,
         }

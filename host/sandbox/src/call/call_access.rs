@@ -40,9 +40,10 @@ impl Plugin {
                 return CallAccess::of(Effect::of_untrusted(EffectClass::Write, claim));
             }
         };
-        let writing_rule = match self.inspection().shape.keeps_state {
-            true => Some(STATE_OF_CONVERSATION.to_owned()),
-            false => writing_rule(&rights, context).await,
+        let writing_rule = if self.inspection().shape.keeps_state {
+            Some(STATE_OF_CONVERSATION.to_owned())
+        } else {
+            writing_rule(&rights, context).await
         };
         let proof = match writing_rule {
             None => EffectClass::Read,

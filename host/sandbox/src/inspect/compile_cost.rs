@@ -28,6 +28,14 @@ const LOCALS_PER_UNIT: u64 = 4;
 /// The number of pairs of a variable and a path on which it is live that take one unit of work.
 const PAIRS_PER_UNIT: u64 = 2;
 
+/// The work for a pair of a variable and a path into a loop in which the variable is live, although it is set at most once. The compiler
+/// does not know the value in the loop before it has read all of the loop.
+const WORK_PER_LOOP_PAIR: u64 = 3;
+
+/// The number of pairs of a variable and a basic block before its last use that take one unit of work. The compiler has a table with
+/// four bytes for each.
+const TABLE_ENTRIES_PER_UNIT: u64 = 25;
+
 /// The factor by which the work may exceed [`FUNCTION_WORK_MAX`] and [`COMPONENT_WORK_MAX`] if the component is compiled in a process
 /// with limits, which then decides. No process compiles more within its limits.
 const PROCESS_FACTOR: u64 = 16;
@@ -128,8 +136,10 @@ struct FunctionCost<'a, R> {
     locals: &'a mut LocalUses,
     /// The position of the current instruction.
     position: u32,
-    /// The positions at which paths join, with the number of paths.
+    /// The positions at which paths join, except for those into loops, with the number of paths.
     joins: Vec<(u32, u64)>,
+    /// The positions of loops, with the number of paths into them.
+    loops: Vec<(u32, u64)>,
     /// The frames that are open, the innermost last.
     frames: Vec<ControlFrame>,
     /// The number of all jumps, plus one for the end of each frame.
@@ -145,6 +155,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             locals,
             position: 0,
             joins: Vec::new(),
+            loops: Vec::new(),
             frames: Vec::new(),
             path_count: 0,
             work: WORK_PER_FUNCTION,
@@ -173,14 +184,22 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             }
         }
         let pair_count = self.locals.live_pairs(&mut self.joins);
-        self.work = self.work.saturating_add(pair_count / PAIRS_PER_UNIT);
+        let loop_pair_count = self.locals.live_pairs(&mut self.loops);
+        let work = (pair_count / PAIRS_PER_UNIT)
+            .saturating_add(loop_pair_count.saturating_mul(WORK_PER_LOOP_PAIR))
+            .saturating_add(self.locals.table_entries() / TABLE_ENTRIES_PER_UNIT);
+        self.work = self.work.saturating_add(work);
         Ok(())
     }
 
     fn read_operator(&mut self, operator: &Operator<'_>) -> Result<(), Refusal> {
         self.work += 1;
         match operator {
-            Operator::Block { blockty } | Operator::If { blockty } => self.open_frame(false, *blockty),
+            Operator::Block { blockty } => self.open_frame(false, *blockty),
+            Operator::If { blockty } => {
+                self.locals.add_blocks(2);
+                self.open_frame(false, *blockty);
+            }
             Operator::Loop { blockty } => self.open_frame(true, *blockty),
             Operator::TryTable { try_table } => {
                 let base = self.frames.len();
@@ -209,7 +228,10 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
                     frame.assigned_locals.insert(*local_index);
                 }
             }
-            Operator::Br { relative_depth } | Operator::BrIf { relative_depth } => self.add_jump(*relative_depth),
+            Operator::Br { relative_depth } | Operator::BrIf { relative_depth } => {
+                self.locals.add_blocks(1);
+                self.add_jump(*relative_depth);
+            }
             Operator::BrOnNull { relative_depth } | Operator::BrOnNonNull { relative_depth } => {
                 self.add_jump(*relative_depth);
             }
@@ -241,6 +263,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             BlockType::Type(_) => (0, 1),
             BlockType::FuncType(type_index) => self.arity(type_index),
         };
+        self.locals.add_blocks(1);
         if is_loop {
             self.locals.open_loop(self.position);
         }
@@ -276,8 +299,12 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         if frame.is_loop {
             self.locals.close_loop(self.position);
         }
-        let join = if frame.is_loop { frame.start } else { self.position };
-        self.joins.push((join, frame.jump_count + 1));
+        let path_count = frame.jump_count + 1;
+        if frame.is_loop {
+            self.loops.push((frame.start, path_count));
+        } else {
+            self.joins.push((self.position, path_count));
+        }
         let local_count = frame.assigned_locals.len() as u64;
         let work_per_path = WORK_PER_VALUE * (frame.parameter_count + frame.result_count + local_count);
         // One path reaches the label without a jump: into a loop, or out of the end of a block.
@@ -333,3 +360,6 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,8 @@ pub(super) struct LocalUses {
     used: Vec<u32>,
     /// The open loops, the innermost last.
     loops: Vec<OpenLoop>,
+    /// The number of basic blocks of the code so far.
+    block_count: u32,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -26,6 +28,8 @@ struct LocalUse {
     start: u32,
     /// The position of its last use.
     end: u32,
+    /// The number of basic blocks before its last use.
+    block_count: u32,
     /// The start of the loop in whose end the local is live; zero for none.
     loop_start: u32,
 }
@@ -43,6 +47,12 @@ impl LocalUses {
             self.uses[local as usize] = LocalUse::default();
         }
         self.loops.clear();
+        self.block_count = 0;
+    }
+
+    /// Records that the code begins basic blocks.
+    pub(super) fn add_blocks(&mut self, count: u32) {
+        self.block_count = self.block_count.saturating_add(count);
     }
 
     pub(super) fn open_loop(&mut self, position: u32) {
@@ -115,12 +125,20 @@ impl LocalUses {
         pairs
     }
 
+    /// Returns the number of pairs of a local and a basic block before its last use. The compiler has a table of the blocks for each
+    /// local.
+    pub(super) fn table_entries(&self) -> u64 {
+        let used = self.used.iter().map(|local| &self.uses[*local as usize]);
+        used.fold(0, |sum: u64, local| sum.saturating_add(local.block_count.into()))
+    }
+
     fn entry(&mut self, local: u32) -> &mut LocalUse {
         let index = local as usize;
         if index >= self.uses.len() {
             self.uses.resize(index + 1, LocalUse::default());
         }
         let entry = &mut self.uses[index];
+        entry.block_count = self.block_count;
         if !entry.is_used {
             entry.is_used = true;
             self.used.push(local);
@@ -146,6 +164,9 @@ mod tests {
             assert!(uses.set(2, 6));
             uses.read(2, 30);
             assert_eq!(uses.live_pairs(&mut [(11, 3), (15, 2), (25, 7)]), 3 * 2 + 2);
+            uses.add_blocks(5);
+            uses.read(0, 40);
+            assert_eq!(uses.table_entries(), 5);
         }
     }
 

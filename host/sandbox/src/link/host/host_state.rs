@@ -230,8 +230,14 @@ impl HostState {
     /// futures in its store.
     fn check_files(&mut self, concurrent_objects: usize) -> Result<(), HostFilesExceeded> {
         let opened_max = self.files.opened_by_one_call_max();
+        // Without a directory, no stream can hold a file.
+        let streams_with_files = if self.files.has_directories() {
+            concurrent_files(concurrent_objects)
+        } else {
+            0
+        };
         self.host_files.check(opened_max, || {
-            held_files(&mut self.resources).saturating_add(concurrent_files(concurrent_objects))
+            held_files(&mut self.resources).saturating_add(streams_with_files)
         })
     }
 

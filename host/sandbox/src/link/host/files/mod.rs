@@ -74,6 +74,11 @@ impl Files {
         }
     }
 
+    /// Returns whether the guest has a granted directory.
+    pub(crate) fn has_directories(&self) -> bool {
+        !self.directories.is_empty()
+    }
+
     /// Returns the number of files that one call of the guest can open: one file, or all granted directories.
     pub(crate) fn opened_by_one_call_max(&self) -> u64 {
         self.directories.len().max(1) as u64
