@@ -43,8 +43,9 @@ use self::output::printer::Printer;
 use toolwit::sandbox::require_threads;
 use toolwit::{Error, ErrorKind, Phase};
 
-/// Number of threads that the runtime needs in addition to its workers, for blocking work, signals and the clock of calls.
-const BLOCKING_THREADS_MIN: usize = 4;
+/// Number of threads that the runtime needs in addition to its workers, for blocking work, signals, the clock of calls, and the
+/// compiler process.
+const BLOCKING_THREADS_MIN: usize = 6;
 
 /// Maximum time that the runtime waits for running tasks after the command has ended.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);

@@ -6,11 +6,12 @@ use serde_json::json;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::sessions::SessionFlags;
+use crate::input::stored_options;
 use crate::output::conversation;
 use crate::output::page::{FAINT, NAME, Page, WARN, counted};
 use crate::output::printer::{Format, Printer};
 use toolwit::Error;
-use toolwit::agent::{JournalError, JournalStore, SessionId, SessionSummary, TraceEntry};
+use toolwit::agent::{Journal, JournalError, JournalStore, SessionId, SessionSummary, TraceEntry};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,6 +82,12 @@ impl Sessions {
             }
             Action::Accept => {
                 self.sessions.accept().await?;
+                let sessions = store.sessions().await.map_err(Error::from)?;
+                for summary in sessions.iter().filter(|summary| summary.problem.is_none()) {
+                    let journal = Journal::open(&store, &summary.session).await.map_err(convert)?;
+                    stored_options::accept(&journal);
+                    journal.commit().await.map_err(convert)?;
+                }
                 print_accepted(printer)?;
             }
         }

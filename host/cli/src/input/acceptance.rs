@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use serde::{Deserialize, Serialize};
 
@@ -146,6 +147,17 @@ impl AcceptanceFiles {
                 .map(Some)
                 .map_err(|error| self.record_error(&error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            // This user has accepted nothing in a configuration directory that only another user can enter.
+            Err(error) if std::fs::symlink_metadata(&self.record_path).is_err() => {
+                static WARNING: Once = Once::new();
+                WARNING.call_once(|| {
+                    tracing::warn!(
+                        %error,
+                        "the configuration directory cannot be used, perhaps because HOME is that of another user; nothing in it applies"
+                    );
+                });
+                Ok(None)
+            }
             Err(error) => Err(self.record_error(&error)),
         }
     }
@@ -228,6 +240,22 @@ mod tests {
             digest: digest.to_owned(),
             ..AcceptanceRecord::default()
         }
+    }
+
+    #[test]
+    fn a_record_is_for_its_directory_and_not_for_another_one_at_its_path() {
+        let root = tempfile::tempdir().unwrap();
+        let (project, moved) = (root.path().join("project"), root.path().join("moved"));
+        fs::create_dir(&project).unwrap();
+        let record = AcceptanceRecord {
+            directory: directory_identity(&project),
+            ..AcceptanceRecord::default()
+        };
+        assert!(record.is_for(&project));
+        fs::rename(&project, &moved).unwrap();
+        fs::create_dir(&project).unwrap();
+        assert!(!record.is_for(&project) && record.is_for(&moved));
+        assert!(AcceptanceRecord::default().is_for(&project), "of an earlier version");
     }
 
     fn files(directory: &Path) -> AcceptanceFiles {

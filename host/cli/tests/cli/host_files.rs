@@ -9,7 +9,8 @@ fn workspace() -> Workspace {
         .variable("TOOLWIT_GRANTS", "own/grants.toml")
         .file("work/mcp.toml", "")
         .file("work/policy.toml", "")
-        .file("other/mcp.toml", "");
+        .file("other/mcp.toml", "")
+        .file("scenario.toml", "name = \"hi\"\n[[turn]]\nanswer = \"Hi.\"\n");
     let directory = workspace.path().join("work").display().to_string();
     workspace.file(
         "own/grants.toml",
@@ -54,7 +55,7 @@ fn a_file_that_a_plugin_could_write_is_not_used_as_configuration() {
             "run",
             "Hi.",
             "--model",
-            "scripted:absent.toml",
+            "scripted:scenario.toml",
             "--policy",
             "work/policy.toml",
         ],

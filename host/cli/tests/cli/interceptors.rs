@@ -1,6 +1,6 @@
 //! Interceptors and WASI 0.3 on the command line.
 
-use crate::guests::{DRAW, PLAIN};
+use crate::guests::{DRAW, PLAIN, masking_interceptor};
 use crate::support::{Workspace, accept};
 
 #[test]
@@ -33,6 +33,22 @@ fn without_a_configured_interceptor_nothing_is_called() {
     }
     // Commands that call nothing do not need the interceptor.
     assert_eq!(workspace.run(&["list"]).code, Some(0));
+}
+
+// attack: Q1
+#[test]
+fn nothing_is_called_if_an_interceptor_covers_a_tool_that_does_not_exist() {
+    let workspace = Workspace::with("plain", PLAIN).file("tools/mask.wasm", masking_interceptor("secret"));
+    let call = |interceptor: &str| workspace.run(&["call", "add", "a=1", "b=2", "--interceptor", interceptor]);
+    let mistyped = call("mask=adb");
+    assert_eq!(mistyped.code, Some(2), "{mistyped}");
+    assert!(
+        mistyped
+            .stderr
+            .contains("the interceptor `mask` covers the tool `adb`, which does not exist"),
+        "{mistyped}"
+    );
+    assert!(!call("mask=add").stderr.contains("does not exist"));
 }
 
 // attack: J8

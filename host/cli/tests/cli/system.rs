@@ -42,7 +42,7 @@ fn a_limit_of_address_space_makes_plugins_slower_or_is_an_error_of_the_host() {
     assert!(
         doctor
             .stdout
-            .contains("the address space of the host is limited to 3.0 GiB"),
+            .contains("the address space of the host is limited to 3 GiB"),
         "{doctor}"
     );
 }

@@ -26,6 +26,27 @@ fn traced_workspace() -> Workspace {
     workspace
 }
 
+#[cfg(unix)]
+#[test]
+fn only_the_owner_can_read_a_trace_also_if_the_file_existed() {
+    use std::os::unix::fs::PermissionsExt;
+    let workspace = traced_workspace();
+    let path = workspace.path().join("t.jsonl");
+    let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(), 0o600);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let run = [
+        "run",
+        "Count.",
+        "--model",
+        "scripted:counting.toml",
+        "--trace",
+        "t.jsonl",
+    ];
+    assert_eq!(workspace.run(&run).code, Some(0));
+    assert_eq!(mode(), 0o600);
+}
+
 #[test]
 fn turns_inferences_calls_and_injections_are_drawn_in_order() {
     let run = traced_workspace().run(&["trace", "t.jsonl"]);

@@ -98,8 +98,14 @@ pub(super) fn print(
             .end();
     }
     requests::write_requests(&mut page, &requests, omitted_requests);
+    write_grants(&mut page, &shown_grants, &stale_rules, &effective);
+    printer.print_page(&page)
+}
+
+/// Writes the rules of the grants, those of other versions of the plugin, and the directories to which links lead.
+fn write_grants(page: &mut Page, shown_grants: &[ShownGrant], stale_rules: &[String], effective: &EffectiveRights) {
     let grant_lines: Vec<_> = shown_grants.iter().flat_map(ShownGrant::lines).collect();
-    for (label, lines) in [("has", &grant_lines), ("another version had", &stale_rules)] {
+    for (label, lines) in [("has", grant_lines.as_slice()), ("another version had", stale_rules)] {
         for line in lines {
             page.spaces(2).text(label).text(": ").text(visible(line)).end();
         }
@@ -111,7 +117,6 @@ pub(super) fn print(
     if grant_lines.is_empty() {
         page.spaces(2).text("has: nothing").end();
     }
-    printer.print_page(&page)
 }
 
 /// Lists the capabilities that the component imports.
