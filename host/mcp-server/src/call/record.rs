@@ -9,7 +9,7 @@ use tracing::Level;
 use toolwit::ErrorKind;
 use toolwit::tool::{Effect, ToolId};
 
-/// What is known about the call of a request. The extensions of the request carry it. Clones share the record.
+/// The record of the call of a request. The extensions of the request carry it. Clones share the record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallRecord(Arc<Mutex<RecordedCall>>);
 

@@ -256,10 +256,10 @@ mod tests {
         let mut bobs = vec![connections.open().unwrap()];
         bobs[0].admit(&bob);
         let busy = adas[0].begin_request();
-        for replaced in 1..4 {
+        for next_replaced in &adas[1..4] {
             let new = connections.open().unwrap();
             assert!(
-                is_replaced(&adas[replaced]),
+                is_replaced(next_replaced),
                 "the connection that was idle for the longest time"
             );
             new.admit(&bob);

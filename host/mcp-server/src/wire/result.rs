@@ -78,7 +78,7 @@ pub(crate) fn call_result(
 fn is_text_of(result: &ToolResult, text: &str) -> bool {
     match &result.value {
         Some(Value::String(value)) if value == text => true,
-        Some(value) => value.to_string() == text,
+        Some(value) => serde_json::to_string(value).is_ok_and(|json| json == text),
         None => false,
     }
 }

@@ -1,4 +1,4 @@
-//! What clients over HTTP in use expect: browsers, clients in Python, and clients of earlier revisions.
+//! Clients over HTTP: browsers, clients in Python, and clients of earlier revisions.
 
 use serde_json::{Value, json};
 
