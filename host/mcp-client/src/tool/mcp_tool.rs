@@ -83,6 +83,8 @@ impl Tool for McpTool {
         let (answer, connection, session) = pending_answer.await?;
         let mut result = match answer {
             Ok(ServerResult::CallToolResult(call_result)) => tool_result(call_result, connection.redaction()),
+            // Some servers omit the content of a result without one.
+            Ok(ServerResult::EmptyResult(_)) => Ok(ToolResult::text("")),
             Ok(_) => failed_call_result(RequestError::Unexpected, tool),
             Err(error) => failed_call_result(error, tool),
         };

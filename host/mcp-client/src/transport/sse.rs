@@ -48,8 +48,10 @@ pub(super) fn events(
             Err(StreamError::TooLarge)
         }
     });
+    // Some servers do not end the last event with an empty line.
+    let last_line = request_id.is_some().then(|| Ok(Bytes::from_static(b"\n\n")));
     // After an error, nothing more is read.
-    let limited = limited.scan(false, |has_failed, chunk| {
+    let limited = limited.chain(stream::iter(last_line)).scan(false, |has_failed, chunk| {
         let had_failed = std::mem::replace(has_failed, chunk.is_err());
         future::ready((!had_failed).then_some(chunk))
     });

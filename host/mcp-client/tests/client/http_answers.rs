@@ -25,7 +25,8 @@ async fn a_compressed_answer_is_reported() {
 
 #[tokio::test]
 async fn answers_of_careless_servers_are_used() {
-    let replies: [fn(&Value) -> Reply; 6] = [
+    let replies: [fn(&Value) -> Reply; 7] = [
+        |message| Reply::events(&format!("data: {message}")),
         |message| Reply::text("text/plain", &message.to_string()),
         |message| Reply::json(&json!([message])),
         |message| Reply::text("application/json; charset=utf-8", &format!("\u{feff}{message}")),

@@ -146,22 +146,55 @@ fn a_recursive_or_deep_schema_is_kept() {
 
 // attack: E8
 #[test]
-fn the_deepest_schemas_fit_on_the_stack() {
-    let keywords: [fn(Value) -> Value; 5] = [
-        |schema| json!({"not": schema}),
-        |schema| json!({"items": schema}),
-        |schema| json!({"additionalProperties": schema}),
-        |schema| json!({"if": schema, "then": {}}),
-        |schema| json!({"propertyNames": schema}),
+fn the_deepest_schemas_take_limited_time_and_stack() {
+    type AddLevel = fn(Value) -> Value;
+    // The number of levels, and the function that adds a level of one or two levels of JSON.
+    let keywords: [(usize, AddLevel); 16] = [
+        (110, |schema| json!({"not": schema})),
+        (55, |schema| json!({"allOf": [schema, {"type": ["object", "array"]}]})),
+        (55, |schema| json!({"anyOf": [schema, false]})),
+        (55, |schema| json!({"oneOf": [schema, false]})),
+        (
+            110,
+            |schema| json!({"if": schema, "then": {"minProperties": 1}, "else": {"not": {}}}),
+        ),
+        (110, |schema| json!({"if": {}, "then": schema, "else": {}})),
+        (
+            55,
+            |schema| json!({"properties": {"a": schema}, "required": ["a"], "additionalProperties": false}),
+        ),
+        (
+            55,
+            |schema| json!({"properties": {"a": schema}, "additionalProperties": true}),
+        ),
+        (110, |schema| json!({"additionalProperties": schema})),
+        (
+            110,
+            |schema| json!({"type": "array", "items": schema, "minItems": 1, "uniqueItems": true}),
+        ),
+        (55, |schema| json!({"prefixItems": [schema], "items": {}})),
+        (
+            110,
+            |schema| json!({"contains": schema, "minContains": 1, "maxContains": 3}),
+        ),
+        (110, |schema| json!({"propertyNames": schema})),
+        (55, |schema| json!({"dependentSchemas": {"a": schema}})),
+        (
+            55,
+            |schema| json!({"patternProperties": {"^a": schema}, "additionalProperties": true}),
+        ),
+        (55, |schema| json!({"patternProperties": {"^a": schema, "b+c*d$": {}}})),
     ];
     let arguments = (0..100).fold(json!({}), |value, _| json!({"a": value}));
-    for add_level in keywords {
-        let mut schema = (0..120).fold(json!({}), |schema, _| add_level(schema));
-        schema["type"] = json!("object");
-        let schema = read(&schema);
+    let started = std::time::Instant::now();
+    for (levels, add_level) in keywords {
+        let leaf = json!({"properties": {"b": {"type": "string"}}});
+        let schema = (0..levels).fold(leaf, |schema, _| add_level(schema));
+        let schema = read(&json!({"type": "object", "allOf": [schema]}));
         // Whether the arguments are valid does not matter.
         let _ = check(schema, &arguments);
     }
+    assert!(started.elapsed() < std::time::Duration::from_secs(60));
 }
 
 // attack: E8
