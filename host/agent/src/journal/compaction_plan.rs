@@ -247,7 +247,7 @@ mod tests {
     fn pictures_count_as_tokens_and_are_named_in_the_transcript() {
         let picture = toolwit_core::Picture::from_bytes(b"GIF89a").unwrap();
         let seen = Message::user("see").with_pictures(vec![picture; 2]);
-        assert!(history_tokens(&[seen.clone()]) > 2 * PICTURE_TOKENS);
+        assert!(history_tokens(std::slice::from_ref(&seen)) > 2 * PICTURE_TOKENS);
         assert!(message_text(&seen).contains("<picture>image/gif, 6 bytes</picture>"));
     }
 

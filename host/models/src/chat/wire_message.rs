@@ -11,6 +11,10 @@ use toolwit_core::{Message, ProviderBlock, Role, ToolCall};
 /// A message in the format of the API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most messages are those of the model, and a history has few thousand"
+)]
 pub(super) enum WireMessage {
     #[serde(alias = "developer")]
     System {

@@ -102,7 +102,7 @@ fn reasoning_and_signatures_are_sent_back_in_the_fields_in_which_they_arrived() 
     let message = Message::assistant("", received.tool_calls).with_blocks(received.blocks);
     let sent = |issuer: &str| {
         let pictures = ResultPictures::AfterResults;
-        let history = OpenAiHistory::for_provider(&[message.clone()], issuer, CallIdForm::Any, pictures);
+        let history = OpenAiHistory::for_provider(std::slice::from_ref(&message), issuer, CallIdForm::Any, pictures);
         serde_json::to_value(history).unwrap()[0].take()
     };
     let own = sent(BLOCK_ISSUER);
