@@ -19,8 +19,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use toolwit::grants::{GrantRules, GrantScope, GrantedVersion, NewGrant};
+use toolwit::grants::{GrantRules, GrantScope, GrantedVersion};
 use toolwit::registry::WatchOptions;
+use toolwit::sandbox::NewGrant;
 use toolwit::{Error, Exposure, Toolwit};
 use toolwit_mcp_server::{HttpListener, HttpOptions, McpServer, Principal, ServedContent};
 
