@@ -56,8 +56,8 @@ pub use conversation::{
     UserTurn,
 };
 pub use event::{
-    CompactedHistory, Event, InjectionCost, NestedCallEnd, NestedCallStart, Observer, OmittedValue, QueuedObserver,
-    RecordedAnswer, RecordedApprovalDecision, RecordedApprovalRequest, RecordedArtifact, RecordedError,
+    AttachedPictures, CompactedHistory, Event, InjectionCost, NestedCallEnd, NestedCallStart, Observer, OmittedValue,
+    QueuedObserver, RecordedAnswer, RecordedApprovalDecision, RecordedApprovalRequest, RecordedArtifact, RecordedError,
     RecordedOutcome, RecordedPicture, RecordedQuestion, RecordedStart, RecordedUsage, Resolution, TRACE_VERSION, Trace,
     TraceEntry, visible_tools,
 };

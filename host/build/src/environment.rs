@@ -34,9 +34,9 @@ const OUTER_VARIABLES: [&str; 12] = [
 /// The files in which a project selects its toolchain.
 const TOOLCHAIN_FILES: [&str; 2] = ["rust-toolchain.toml", "rust-toolchain"];
 
-/// A directory that does not exist. It replaces an empty `PATH`, with which programs would be looked up in the current
-/// directory. Debian uses this path as the home directory of users without one.
-const NONEXISTENT_DIRECTORY: &str = "/nonexistent";
+/// A path at which no directory can exist. It replaces an empty `PATH`, with which programs would be looked up in the current
+/// directory.
+const NONEXISTENT_DIRECTORY: &str = "/dev/null";
 
 /// Creates a command for a program on `PATH`, or at a path.
 ///

@@ -2,11 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 
-use clap::Parser;
 use clap::error::ErrorKind as ClapErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::Command;
 use crate::exit::Exit;
+use crate::input::host_files;
 use crate::output::flags::OutputFlags;
 use crate::output::page::Page;
 use crate::output::printer::{Format, Printer, Verbosity, write_stderr};
@@ -43,6 +44,22 @@ pub(crate) struct CommandLine {
     pub(crate) output: OutputFlags,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl CommandLine {
+    /// Parses a command line. The files that its options name become files of the host, to which no plugin gets access.
+    ///
+    /// # Errors
+    /// For wrong usage, and for a request for help or the version.
+    pub(crate) fn parse_and_protect_files(arguments: &[OsString]) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(arguments)?;
+        let parsed = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+        host_files::files_of_options(&command, &matches)
+            .into_iter()
+            .for_each(host_files::add);
+        Ok(parsed)
+    }
 }
 
 /// Prints help or the version to standard output, or prints the error after wrong usage. With `--json`, help and version
@@ -111,9 +128,60 @@ fn usage_error(message: &str, suggestion: Option<&str>) -> Error {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
+
+    /// Returns the files of a command line to which no plugin gets access.
+    fn protected_files(arguments: &[&str]) -> Vec<String> {
+        let mut command = CommandLine::command();
+        let matches = command.try_get_matches_from_mut(arguments).unwrap();
+        let files = host_files::files_of_options(&command, &matches);
+        let mut files: Vec<_> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
+        files.sort();
+        files
+    }
+
+    // attack: L1
+    #[test]
+    fn no_plugin_has_access_to_the_files_that_options_name() {
+        let run = [
+            "toolwit --mcp a.toml --mcp b.json --policy p.toml --groups g.toml --grants grants.toml --secrets s.toml",
+            "--model scripted:m.toml --model-table t.toml --answer-schema answer.json --plugins calc.wasm --trace out",
+        ];
+        let run = run.join(" ").replace("toolwit ", "toolwit run hi ");
+        assert_eq!(
+            protected_files(&run.split(' ').collect::<Vec<_>>()),
+            [
+                "a.toml",
+                "answer.json",
+                "b.json",
+                "g.toml",
+                "grants.toml",
+                "m.toml",
+                "p.toml",
+                "s.toml",
+                "t.toml"
+            ]
+        );
+        let serve = "toolwit serve --config server.toml --token-file t.token --content c.toml";
+        assert_eq!(
+            protected_files(&serve.split(' ').collect::<Vec<_>>()),
+            ["c.toml", "server.toml", "t.token"]
+        );
+        assert_eq!(
+            protected_files(&["toolwit", "call", "--script", "calls.jsonl"]),
+            ["calls.jsonl"]
+        );
+    }
+
+    #[test]
+    fn arguments_of_a_tool_standard_input_and_directories_can_be_granted() {
+        for arguments in [
+            &["toolwit", "call", "add", "@arguments.json", "--plugins", "."][..],
+            &["toolwit", "call", "--script", "-", "--store", ":memory:"],
+        ] {
+            assert_eq!(protected_files(arguments), [""; 0], "{arguments:?}");
+        }
+    }
 
     #[test]
     fn the_command_line_passes_the_checks_of_clap() {

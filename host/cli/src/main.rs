@@ -30,7 +30,8 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
+use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use self::command_line::CommandLine;
@@ -39,7 +40,11 @@ use self::exit::Exit;
 use self::failure::Failure;
 use self::output::logging;
 use self::output::printer::Printer;
+use toolwit::sandbox::require_threads;
 use toolwit::{Error, ErrorKind, Phase};
+
+/// Number of threads that the runtime needs in addition to its workers, for blocking work, signals and the clock of calls.
+const BLOCKING_THREADS_MIN: usize = 4;
 
 /// Maximum time that the runtime waits for running tasks after the command has ended.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
@@ -50,7 +55,7 @@ fn main() -> ExitCode {
         return exit;
     }
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let command_line = match CommandLine::try_parse_from(&arguments) {
+    let command_line = match CommandLine::parse_and_protect_files(&arguments) {
         Ok(command_line) => command_line,
         Err(error) => return command_line::report_parse_error(&error, &arguments).into(),
     };
@@ -60,13 +65,25 @@ fn main() -> ExitCode {
         Err(error) => return finish(printer, Err(error.into())).into(),
     };
     logging::start(printer.verbosity(), layer);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match start_runtime() {
         Ok(runtime) => runtime,
-        Err(error) => return finish(printer, Err(startup_error(error).into())).into(),
+        Err(error) => return finish(printer, Err(error.into())).into(),
     };
     let exit = runtime.block_on(telemetry.export_spans_of(run_until_interrupted(command_line.command, printer)));
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     exit.into()
+}
+
+/// Starts the runtime, with fewer threads if the system does not allow as many as there are processors. Tokio panics or hangs if it
+/// cannot start its threads.
+fn start_runtime() -> Result<Runtime, Error> {
+    let mut builder = Builder::new_multi_thread();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if require_threads(processors + BLOCKING_THREADS_MIN).is_err() {
+        require_threads(1 + BLOCKING_THREADS_MIN)?;
+        builder.worker_threads(1);
+    }
+    builder.enable_all().build().map_err(startup_error)
 }
 
 /// Runs a command. After an interrupt, the command has [`interrupt::GRACE_PERIOD`] to end by itself.

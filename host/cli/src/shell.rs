@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
+use toolwit::tool::text::is_printable;
+
 /// A command of `toolwit` that a hint suggests, with its words quoted for a shell.
 ///
 /// ```text
@@ -75,11 +77,32 @@ impl Display for SuggestedCommand {
 pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
     // A `#` at the start of a word begins a comment, and some shells look up a program after `=`.
+    if word
+        .chars()
+        .any(|c| c != ' ' && (!is_printable(c) || c.is_whitespace()))
+    {
+        return Cow::Owned(escaped_word(word));
+    }
     if !word.is_empty() && !word.starts_with(['#', '=']) && word.chars().all(is_safe) {
         Cow::Borrowed(word)
     } else {
         Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
     }
+}
+
+/// Returns a word in the quotes in which shells replace escapes. Otherwise, the word could contain characters that the person who
+/// copies the command does not see.
+fn escaped_word(word: &str) -> String {
+    let mut escaped = "$'".to_owned();
+    for c in word.chars() {
+        match c {
+            '\'' | '\\' => escaped.extend(['\\', c]),
+            c if c == ' ' || is_printable(c) && !c.is_whitespace() => escaped.push(c),
+            c => escaped.push_str(&format!("\\U{:08x}", u32::from(c))),
+        }
+    }
+    escaped.push('\'');
+    escaped
 }
 
 #[cfg(test)]
@@ -96,6 +119,7 @@ mod tests {
         assert_eq!(shell_word(""), "''");
         assert_eq!(shell_word("# gone"), "'# gone'");
         assert_eq!(shell_word("=id"), "'=id'");
+        assert_eq!(shell_word("it's\u{200b} a\nb"), r"$'it\'s\U0000200b a\U0000000ab'");
     }
 
     // attack: J2

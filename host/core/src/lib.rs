@@ -6,7 +6,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `definition` | the trait [`Tool`], its definition, identity, name and [`Effect`] |
-//! | `input` | arguments: [`parse_arguments`], [`InputValidator`], [`UntrustedSchemas`], [`Parameter`] |
+//! | `input` | arguments: [`parse_arguments`], [`decode_encoded_values`], [`InputValidator`], [`UntrustedSchemas`], [`Parameter`] |
 //! | `native` | tools written in Rust: [`NativeTool`], [`ToolMethod`], [`ToolObject`] |
 //! | `entity` | live objects whose methods are tools: [`ToolProvider`], [`NativeEntity`] |
 //! | `result` | [`ToolResult`], [`ToolError`], [`Signal`] |
@@ -69,7 +69,7 @@ pub use entity::{
     name_available_tools,
 };
 pub use error::{Error, ErrorKind, ErrorReport, ExceededLimit, Phase};
-pub use input::{InputValidator, Parameter, ParsedArguments, UntrustedSchemas, parse_arguments};
+pub use input::{InputValidator, Parameter, ParsedArguments, UntrustedSchemas, decode_encoded_values, parse_arguments};
 pub use interceptor::{CallDecision, CallOutcome, InterceptedCall, Interception, Interceptor, OutcomeReview};
 pub use native::{FacadeObject, FacadeOutline, NativeTool, NoArguments, ToolMethod, ToolMethods, ToolObject};
 pub use picture::{InvalidPicture, Picture, PictureFormat};

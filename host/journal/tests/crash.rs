@@ -17,12 +17,50 @@ use toolwit_agent::{
     Conversation, IDEMPOTENCY_KEY, Journal, JournalError, JournalStore, JournalWriter, LoopLimits, MemoryJournalStore,
     Resolution, SessionId, SessionSummary, TraceEntry,
 };
-use toolwit_core::{ApprovalAnswer, EffectClass, NativeTool, Role, Tool, ToolCall, ToolResult};
+use toolwit_core::{
+    ApprovalAnswer, Arguments, EffectClass, NativeTool, Role, Tool, ToolCall, ToolContext, ToolDefinition, ToolError,
+    ToolId, ToolResult,
+};
 use toolwit_journal::SqliteJournalStore;
 
 /// The responses with calls, and the calls of each.
 const ROUNDS: usize = 12;
-const CALLS: [&str; 4] = ["pay", "look", "set", "pay"];
+const CALLS: [&str; 5] = ["pay", "look", "set", "pay", "relay"];
+
+/// The tools of a conversation.
+type Tools = [Arc<dyn Tool>; 4];
+
+/// A tool that looks and then pays, by calls of other tools.
+struct Relay(ToolDefinition);
+
+impl Relay {
+    fn new() -> Self {
+        let schema = json!({"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]});
+        Self(ToolDefinition::new(
+            ToolId::native("relay"),
+            "relay",
+            "Pays through other tools.",
+            schema,
+        ))
+    }
+}
+
+#[async_trait]
+impl Tool for Relay {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    async fn call(&self, arguments: Arguments, context: &ToolContext) -> Result<ToolResult, ToolError> {
+        let tools = context.tools().unwrap();
+        tools.call_tool("native#look", arguments.clone(), context).await?;
+        tools.call_tool("native#pay", arguments, context).await
+    }
+
+    fn calls_tools(&self) -> bool {
+        true
+    }
+}
 
 /// The effects of tools outside of the process: the number of effects by their name.
 type World = Arc<Mutex<BTreeMap<String, u32>>>;
@@ -163,7 +201,7 @@ fn tool(name: &'static str, class: EffectClass, effect: impl Fn(String) + Send +
     Arc::new(tool.unwrap().with_effect(class))
 }
 
-fn tools(record: impl Fn(String, bool) + Clone + Send + Sync + 'static) -> [Arc<dyn Tool>; 3] {
+fn tools(record: impl Fn(String, bool) + Clone + Send + Sync + 'static) -> Tools {
     let (pay, set, look) = (record.clone(), record.clone(), record);
     [
         tool("pay", EffectClass::Write, move |of| pay(format!("pay {of}"), false)),
@@ -171,10 +209,11 @@ fn tools(record: impl Fn(String, bool) + Clone + Send + Sync + 'static) -> [Arc<
             set(format!("set {key}"), true)
         }),
         tool("look", EffectClass::Read, move |of| look(format!("look {of}"), true)),
+        Arc::new(Relay::new()),
     ]
 }
 
-fn in_world(world: &World) -> [Arc<dyn Tool>; 3] {
+fn in_world(world: &World) -> Tools {
     let world = world.clone();
     tools(move |effect, is_repeatable| {
         let mut world = world.lock().unwrap();
@@ -187,7 +226,7 @@ fn id() -> SessionId {
     "crash".parse().unwrap()
 }
 
-fn conversation(journal: Journal, tools: [Arc<dyn Tool>; 3], rounds: usize) -> Conversation {
+fn conversation(journal: Journal, tools: Tools, rounds: usize) -> Conversation {
     let builder = Conversation::builder()
         .model(Planner { rounds })
         .tools(tools)
@@ -203,7 +242,7 @@ fn conversation(journal: Journal, tools: [Arc<dyn Tool>; 3], rounds: usize) -> C
 /// Continues a session until its run ended. Calls that are unresolved are decided by looking at the world.
 async fn complete(
     store: &dyn JournalStore,
-    tools: [Arc<dyn Tool>; 3],
+    tools: Tools,
     rounds: usize,
     is_done: impl Fn(&str) -> bool,
 ) -> (String, Vec<String>) {
@@ -224,7 +263,17 @@ async fn complete(
         );
     }
     for call in unresolved {
-        assert_eq!(call.name.as_str(), "pay", "only writes are asked about");
+        assert!(
+            ["pay", "relay"].contains(&call.name.as_str()),
+            "only writes are asked about"
+        );
+        let has_paid = call.children.iter().any(|child| child.tool.as_str() == "native#pay");
+        assert!(
+            call.name.as_str() == "pay"
+                || has_paid
+                || !is_done(&format!("pay {}", call.arguments["of"].as_str().unwrap())),
+            "a payment is on disk before it takes effect"
+        );
         let effect = format!("pay {}", call.arguments["of"].as_str().unwrap());
         let resolution = if is_done(&effect) {
             Resolution::Done
@@ -254,7 +303,8 @@ fn answers(conversation: &Conversation) -> Vec<String> {
 fn check_world(world: &BTreeMap<String, u32>, rounds: usize, position: u64) {
     assert_eq!(
         world.len(),
-        rounds * CALLS.len(),
+        // A relay looks and pays.
+        rounds * (CALLS.len() + 1),
         "position {position}: nothing is lost"
     );
     let twice: Vec<_> = world.iter().filter(|(_, count)| **count != 1).collect();
@@ -299,7 +349,7 @@ async fn a_run_that_is_killed_at_any_position_acts_exactly_once() {
 }
 
 /// Writes effects to a file, which outlives the process.
-fn in_file(path: PathBuf) -> [Arc<dyn Tool>; 3] {
+fn in_file(path: PathBuf) -> Tools {
     tools(move |effect, _| {
         let mut file = std::fs::OpenOptions::new()
             .append(true)

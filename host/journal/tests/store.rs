@@ -72,6 +72,9 @@ async fn a_fork_has_the_first_entries_and_is_independent() {
             Err(JournalError::Missing(_))
         ));
         assert_eq!(store.entries(&id("t")).await.unwrap().len(), 2);
+        store.fork(&id("s"), &id("all"), None).await.unwrap();
+        assert_eq!(store.entries(&id("all")).await.unwrap().len(), 4);
+        store.remove(&id("all")).await.unwrap();
         drop(writer);
         store.remove(&id("s")).await.unwrap();
         let summaries = store.sessions().await.unwrap();
@@ -80,6 +83,24 @@ async fn a_fork_has_the_first_entries_and_is_independent() {
             .map(|summary| (summary.session.as_str(), summary.entries))
             .collect();
         assert_eq!(names, [("t", 2)]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_fork_after_the_last_entry_is_refused() {
+    on_each(async |store| {
+        let writer = store.create(&id("s")).await.unwrap();
+        writer.append((0..4).map(|n| entry(n, "text")).collect()).await.unwrap();
+        for end in [5, 999, u64::MAX] {
+            let refused = store.fork(&id("s"), &id("t"), Some(end)).await;
+            assert!(
+                matches!(refused, Err(JournalError::Position { entries: 4, .. })),
+                "{refused:?}"
+            );
+        }
+        assert!(matches!(store.entries(&id("t")).await, Err(JournalError::Missing(_))));
+        store.fork(&id("s"), &id("t"), Some(4)).await.unwrap();
     })
     .await;
 }
@@ -197,6 +218,34 @@ async fn the_first_answer_to_a_question_counts_from_any_process() {
         drop(writer);
         store.remove(&id("s")).await.unwrap();
         assert!(matches!(store.answers(&id("s")).await, Err(JournalError::Missing(_))));
+    })
+    .await;
+}
+
+// attack: M4
+#[tokio::test]
+async fn an_edit_that_does_not_match_the_schema_is_refused_and_the_question_stays_open() {
+    on_each(async |store| {
+        let mut with_schema = question(0, "a", &[]);
+        if let Event::ApprovalRequested(request) = &mut with_schema.event {
+            request.input_schema = Some(json!({"type": "object", "properties": {"amount": {"type": "integer"}}}));
+        }
+        let writer = store.create(&id("s")).await.unwrap();
+        // The question of an earlier version has no schema, so the run checks its edit.
+        writer.append(vec![with_schema, question(1, "b", &[])]).await.unwrap();
+        let edit = |amount| {
+            ApprovalAnswer::from(Approval::Edited {
+                arguments: Arguments::from_iter([("amount".to_owned(), amount)]),
+            })
+        };
+        let refused = store.answer_approval(&id("s"), 0, edit(json!("much"))).await;
+        assert!(
+            matches!(&refused, Err(JournalError::Edit(reason)) if reason.contains("amount")),
+            "{refused:?}"
+        );
+        assert!(store.answers(&id("s")).await.unwrap().is_empty());
+        store.answer_approval(&id("s"), 0, edit(json!(7))).await.unwrap();
+        store.answer_approval(&id("s"), 1, edit(json!("much"))).await.unwrap();
     })
     .await;
 }

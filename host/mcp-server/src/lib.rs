@@ -23,6 +23,7 @@
 //! | `http` | serves many clients over HTTP: tokens, limits, health and metrics |
 //! | `server` | [`McpServer`], and the handler of a connection's requests |
 //! | `stdio` | serves one client over standard input and output |
+//! | `message` | parses the messages of clients |
 //! | `session` | for revisions up to 2025-11-25: a session and its changing list of tools |
 //! | `stateless` | for revisions from 2026-07-28: requests without a session, handles of entities, `search_tools` and `call_tool` |
 //! | `content` | prompts, resources and completion |
@@ -42,6 +43,7 @@ mod call;
 mod client;
 mod content;
 mod http;
+mod message;
 mod metrics;
 mod open_streams;
 mod pending;

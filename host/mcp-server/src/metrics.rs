@@ -6,8 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use toolwit::tool::ToolId;
+
 /// The upper limits of the buckets of the duration histogram, in milliseconds.
 const BUCKET_LIMITS_MS: [u64; 10] = [1, 5, 10, 50, 100, 500, 1_000, 5_000, 30_000, 300_000];
+
+/// Maximum number of series of tools. The calls of further tools are counted under [`OTHER_TOOL`].
+const TOOL_SERIES_MAX: usize = 1_000;
+
+/// The name under which calls without a tool are counted, and calls of tools beyond [`TOOL_SERIES_MAX`].
+const OTHER_TOOL: &str = "other";
 
 /// The counters and gauges of a server.
 #[derive(Default)]
@@ -18,6 +26,8 @@ pub(crate) struct Metrics {
     rejected: Mutex<BTreeMap<&'static str, u64>>,
     /// The tool calls, by the group of the principal and the outcome.
     calls: Mutex<BTreeMap<(String, &'static str), u64>>,
+    /// The tool calls, by the id of the tool and the outcome. An id is not bound to an entity.
+    tool_calls: Mutex<BTreeMap<(String, &'static str), u64>>,
     /// The tool calls in each bucket of the duration histogram. The last bucket has no limit.
     duration_buckets: [AtomicU64; BUCKET_LIMITS_MS.len() + 1],
     /// The sum of the durations of all tool calls, in milliseconds.
@@ -40,8 +50,8 @@ impl Metrics {
         *rejected.entry(reason).or_default() += 1;
     }
 
-    /// Counts a tool call of a group of principals.
-    pub(crate) fn count_call(&self, group: &str, outcome: &'static str, duration: Duration) {
+    /// Counts a tool call of a group of principals. `tool` is `None` if no tool was called.
+    pub(crate) fn count_call(&self, group: &str, tool: Option<&ToolId>, outcome: &'static str, duration: Duration) {
         let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let bucket = BUCKET_LIMITS_MS
             .iter()
@@ -51,6 +61,20 @@ impl Metrics {
         self.duration_ms.fetch_add(ms, Ordering::Relaxed);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         *calls.entry((group.to_owned(), outcome)).or_default() += 1;
+        drop(calls);
+        self.count_tool(tool, outcome);
+    }
+
+    fn count_tool(&self, tool: Option<&ToolId>, outcome: &'static str) {
+        let mut calls = self.tool_calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = tool.map_or_else(|| OTHER_TOOL.to_owned(), |tool| tool.unbound().as_str().to_owned());
+        if let Some(count) = calls.get_mut(&(name.clone(), outcome)) {
+            *count += 1;
+            return;
+        }
+        let is_new = calls.len() >= TOOL_SERIES_MAX && !calls.keys().any(|(counted, _)| *counted == name);
+        let name = if is_new { OTHER_TOOL.to_owned() } else { name };
+        *calls.entry((name, outcome)).or_default() += 1;
     }
 
     /// Returns all counters in the text format of Prometheus. `sessions` is the number of live sessions.
@@ -86,6 +110,14 @@ impl Metrics {
             writeln!(
                 text,
                 "toolwit_mcp_calls_total{{principal=\"{group}\",outcome=\"{outcome}\"}} {count}"
+            )?;
+        }
+        writeln!(text, "# TYPE toolwit_mcp_tool_calls_total counter")?;
+        for ((tool, outcome), count) in self.tool_calls.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let tool = escape_label(tool);
+            writeln!(
+                text,
+                "toolwit_mcp_tool_calls_total{{tool=\"{tool}\",outcome=\"{outcome}\"}} {count}"
             )?;
         }
         writeln!(text, "# TYPE toolwit_mcp_call_seconds histogram")?;
@@ -127,14 +159,17 @@ mod tests {
         metrics.count_response(200);
         metrics.count_response(403);
         metrics.count_rejection("host");
-        metrics.count_call("a\"b", "ok", Duration::from_millis(7));
-        metrics.count_call("a\"b", "error", Duration::from_secs(1_000));
+        let tool = ToolId::native("add");
+        metrics.count_call("a\"b", Some(&tool), "ok", Duration::from_millis(7));
+        metrics.count_call("a\"b", Some(&tool.bound_to("c-1")), "error", Duration::from_secs(1_000));
         let text = metrics.render(3);
         for line in [
             "toolwit_mcp_sessions 3",
             "toolwit_mcp_http_responses_total{status=\"2xx\"} 1",
             "toolwit_mcp_http_rejected_total{reason=\"host\"} 1",
             "toolwit_mcp_calls_total{principal=\"a\\\"b\",outcome=\"ok\"} 1",
+            "toolwit_mcp_tool_calls_total{tool=\"native#add\",outcome=\"ok\"} 1",
+            "toolwit_mcp_tool_calls_total{tool=\"native#add\",outcome=\"error\"} 1",
             "toolwit_mcp_call_seconds_bucket{le=\"0.005\"} 0",
             "toolwit_mcp_call_seconds_bucket{le=\"0.01\"} 1",
             "toolwit_mcp_call_seconds_bucket{le=\"+Inf\"} 2",
@@ -142,5 +177,25 @@ mod tests {
         ] {
             assert!(text.lines().any(|written| written == line), "{line} in\n{text}");
         }
+    }
+
+    // attack: G12
+    #[test]
+    fn the_number_of_series_of_tools_is_limited() {
+        let metrics = Metrics::default();
+        for number in 0..TOOL_SERIES_MAX + 10 {
+            let tool = ToolId::native(&format!("t{number}"));
+            metrics.count_call("a", Some(&tool), "ok", Duration::ZERO);
+        }
+        metrics.count_call("a", None, "refused", Duration::ZERO);
+        metrics.count_call("a", Some(&ToolId::native("t0")), "error", Duration::ZERO);
+        let text = metrics.render(0);
+        let series = text
+            .lines()
+            .filter(|line| line.starts_with("toolwit_mcp_tool_calls_total"));
+        assert_eq!(series.count(), TOOL_SERIES_MAX + 3);
+        assert!(text.contains("{tool=\"other\",outcome=\"ok\"} 10\n"), "{text}");
+        assert!(text.contains("{tool=\"other\",outcome=\"refused\"} 1\n"), "{text}");
+        assert!(text.contains("{tool=\"native#t0\",outcome=\"error\"} 1\n"), "{text}");
     }
 }

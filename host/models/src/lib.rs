@@ -40,6 +40,8 @@ pub use responses::{OpenAiResponses, Responses};
 pub use tool_prompt::{PromptedTools, ToolCallFormat};
 
 #[cfg(test)]
+mod alternation_tests;
+#[cfg(test)]
 mod deferral_tests;
 #[cfg(test)]
 mod option_tests;

@@ -52,6 +52,8 @@ pub fn health_check(outcome: Result<&ToolResult, &Error>) -> Option<(CheckStage,
     };
     let stage = match (error.phase, error.kind) {
         (_, ErrorKind::Busy | ErrorKind::Cancelled) | (Phase::Load | Phase::Link, ErrorKind::Timeout) => None,
+        // A setting of the system, or a failure of the host: no plugin would work.
+        (_, ErrorKind::Configuration | ErrorKind::Internal) => None,
         (Phase::Load | Phase::Link, _) => Some(CheckStage::Loading),
         (Phase::Instantiate | Phase::Execute, ErrorKind::Trap) => Some(CheckStage::Execution),
         (Phase::Instantiate | Phase::Execute, kind) if kind.is_limit() => Some(CheckStage::Execution),
@@ -85,6 +87,8 @@ mod tests {
             (ErrorKind::Cancelled, Phase::Execute),
             (ErrorKind::Busy, Phase::Execute),
             (ErrorKind::Configuration, Phase::Execute),
+            (ErrorKind::Configuration, Phase::Load),
+            (ErrorKind::Internal, Phase::Load),
             (ErrorKind::Timeout, Phase::Load),
             (ErrorKind::MissingKey, Phase::Execute),
             (ErrorKind::Tool, Phase::Execute),

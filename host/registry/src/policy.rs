@@ -158,6 +158,10 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.message.starts_with(position), "{error}");
         }
-        assert_eq!(OperatorPolicy::read(Path::new("/nonexistent")).unwrap(), None);
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(
+            OperatorPolicy::read(&directory.path().join("policy.toml")).unwrap(),
+            None
+        );
     }
 }

@@ -141,7 +141,7 @@ pub fn directories(root: &Path, links: &[(&str, &str)], data: &[u8]) {
         .filter_map(|line| parse_rule(root, line))
         .collect();
     let grantable = GrantableDirectories {
-        writable: WritableRoots::of(&rules),
+        writable: WritableRoots::of(&rules, Arc::default()),
         ..GrantableDirectories::default()
     };
     let opened = rules.iter().map(|rule| {

@@ -39,7 +39,7 @@ pub use grants::authority::{
     KEY_VALUE_ENTRY_OVERHEAD_BYTES, KeyValueError, KeyValueStore, MemoryKeyValueStore, SecretError, SecretStore,
     SecretValues,
 };
-pub use grants::file::{GrantsContent, GrantsFile, GrantsFileError, GrantsFileErrorReason, NewGrant};
+pub use grants::file::{GrantsContent, GrantsFile, GrantsFileError, GrantsFileErrorReason, NewGrant, WritableRecord};
 pub use inspect::annotations::{Annotations, EntityOptions, Requirement, ToolText};
 pub use inspect::cached_inspection::{CachedInspection, INSPECTION_CACHE_VERSION};
 pub use inspect::check::UnbuiltComponent;
@@ -55,6 +55,7 @@ pub use link::compile::cache_entries::{CodeCacheUsage, RemovedCacheEntries};
 pub use link::compile::cache_location::{CodeCacheChange, CodeCacheLocation, CodeCacheReport};
 pub use link::compile::compiler::Compiler;
 pub use link::compile::compiler_child::run_compiler_if_asked;
+pub use link::compile::host_setting::{check_host, require_threads};
 pub use link::compile::status::CompileStatus;
 pub use link::host::http::{Resolve, ResolveFuture};
 pub use toolwit_sections::{SectionError, WIT_SECTION, custom_section, replace_custom_sections};

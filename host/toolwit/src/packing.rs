@@ -110,8 +110,8 @@ impl Packing {
     /// Returns the component with its manifest and WIT embedded.
     fn packed_bytes(&self) -> Result<Vec<u8>, Error> {
         let component = read_component(&self.component, EngineLimits::default().component_bytes_max)?;
-        let wit = self.wit.clone().or_else(|| self.sibling("wit"));
-        let manifest = self.manifest.clone().or_else(|| self.sibling("toml"));
+        let wit = or_sibling(self.wit.clone(), self.sibling("wit"))?;
+        let manifest = or_sibling(self.manifest.clone(), self.sibling("toml"))?;
         let component = match &wit {
             Some(wit) => embed_wit_at(&component, wit)?,
             None => component,
@@ -146,6 +146,7 @@ impl Packing {
             if !file.exists() {
                 return Ok(None);
             }
+            require_no_link_out(&file)?;
             read_text(&file, UI_BYTES_MAX).map(Some).map_err(|error| {
                 let message = format!("the user interface `{page}` cannot be embedded: {}", error.message);
                 Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
@@ -153,6 +154,59 @@ impl Packing {
         };
         pack(component, &name, &text, &origin, &read_ui_page).map_err(|error| error.with_plugin(&*name))
     }
+}
+
+/// Returns the path that the caller chose, or else the file or directory next to the component.
+///
+/// # Errors
+/// If the file next to the component is a link out of its directory, or the directory contains such a link. The author of a
+/// package must not choose which other files of the machine are embedded.
+fn or_sibling(chosen: Option<PathBuf>, sibling: Option<PathBuf>) -> Result<Option<PathBuf>, Error> {
+    if chosen.is_some() {
+        return Ok(chosen);
+    }
+    sibling.as_deref().map_or(Ok(()), require_no_link_out)?;
+    Ok(sibling)
+}
+
+/// Refuses a file or directory that is a link out of the directory around it, and a directory with a link out of it.
+fn require_no_link_out(path: &Path) -> Result<(), Error> {
+    let unreadable = |error: std::io::Error| {
+        let message = format!("{} cannot be embedded: {error}", path.display());
+        Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
+    };
+    let around = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let around = around.unwrap_or(Path::new(".")).canonicalize().map_err(unreadable)?;
+    let real = path.canonicalize().map_err(unreadable)?;
+    if !real.starts_with(&around) {
+        return Err(link_error(path));
+    }
+    let mut directories = if real.is_dir() { vec![real.clone()] } else { Vec::new() };
+    while let Some(directory) = directories.pop() {
+        for entry in directory.read_dir().map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let file_type = entry.file_type().map_err(unreadable)?;
+            // A link to a directory is not followed, so that the search ends. Its content is inside this directory.
+            if file_type.is_symlink()
+                && !entry
+                    .path()
+                    .canonicalize()
+                    .is_ok_and(|target| target.starts_with(&real))
+            {
+                return Err(link_error(&entry.path()));
+            }
+            if file_type.is_dir() {
+                directories.push(entry.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn link_error(link: &Path) -> Error {
+    let message = format!("{} is a link out of its directory, and is not embedded", link.display());
+    Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion("replace the link by a file, or pass the path of the manifest or the WIT")
 }
 
 /// Returns whether a file can be read and has exactly these bytes.
@@ -179,4 +233,66 @@ fn embed_wit_at(component: &[u8], path: &Path) -> Result<Vec<u8>, Error> {
     }
     let wit = ResolvedWit::read(path).map_err(|error| build_error(error.to_string()).with_source(error))?;
     embed_wit(component, &wit).map_err(|error| build_error(error.to_string()).with_source(error))
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// Returns a directory with a component, and a file outside of the directory `package`.
+    fn package() -> (tempfile::TempDir, PathBuf) {
+        let root = tempfile::tempdir().unwrap();
+        let package = root.path().join("package");
+        fs::create_dir(&package).unwrap();
+        let component = wat::parse_str(
+            r#"(component
+                (core module $m (func (export "f") (result i32) i32.const 1))
+                (core instance $i (instantiate $m))
+                (func (export "one") (result s32) (canon lift (core func $i "f"))))"#,
+        );
+        fs::write(package.join("calc.wasm"), component.unwrap()).unwrap();
+        fs::write(root.path().join("secret"), "description = \"secret\"").unwrap();
+        (root, package)
+    }
+
+    // attack: L12
+    #[tokio::test]
+    async fn the_target_of_a_link_out_of_a_package_is_not_embedded() {
+        let ui = "[[tools]]\nexport = \"one\"\nui = \"one.html\"";
+        for (links, manifest) in [
+            (&["calc.toml"][..], None),
+            (&["one.html"], Some(ui)),
+            (&["calc.wit"], Some("")),
+        ] {
+            let (_root, package) = package();
+            for link in links {
+                symlink("../secret", package.join(link)).unwrap();
+            }
+            if let Some(manifest) = manifest {
+                fs::write(package.join("calc.toml"), manifest).unwrap();
+            }
+            let before = fs::read(package.join("calc.wasm")).unwrap();
+            let error = Packing::new(package.join("calc.wasm")).run().await.unwrap_err();
+            assert!(
+                error.message.contains("a link out of its directory"),
+                "{links:?}: {error}"
+            );
+            assert_eq!(fs::read(package.join("calc.wasm")).unwrap(), before);
+        }
+    }
+
+    #[tokio::test]
+    async fn links_inside_a_package_and_a_chosen_manifest_are_followed() {
+        let (root, package) = package();
+        fs::write(package.join("shared.toml"), "").unwrap();
+        symlink("shared.toml", package.join("calc.toml")).unwrap();
+        let component = package.join("calc.wasm");
+        Packing::new(&component).run().await.unwrap();
+        let chosen = root.path().join("secret");
+        Packing::new(&component).manifest(chosen).run().await.unwrap();
+    }
 }

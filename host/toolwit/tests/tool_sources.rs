@@ -129,6 +129,60 @@ fn names(recorder: &Recorder, request: usize) -> Vec<String> {
     recorder.requests.lock().unwrap()[request].0.clone()
 }
 
+/// A server that starts only after it was released.
+#[derive(Clone, Default)]
+struct SlowServer {
+    is_started: Arc<AtomicBool>,
+    released: Arc<tokio::sync::Notify>,
+}
+
+#[async_trait]
+impl ToolSource for SlowServer {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn cached_tools(&self, _context: &ToolContext) -> Option<Vec<Arc<dyn Tool>>> {
+        let is_started = self.is_started.load(Ordering::Relaxed);
+        is_started.then(|| vec![native("late", "Comes late.")])
+    }
+
+    fn is_starting(&self, _context: &ToolContext) -> bool {
+        !self.is_started.load(Ordering::Relaxed)
+    }
+
+    async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        self.released.notified().await;
+        self.is_started.store(true, Ordering::Relaxed);
+        Ok(self.cached_tools(context).unwrap_or_default())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_model_learns_which_servers_are_starting_and_can_wait_for_them() {
+    let server = SlowServer::default();
+    let host = Toolwit::builder().shared_source(server.clone()).build().await.unwrap();
+    let recorder = recorder([
+        call("wait_for_servers", json!({})),
+        call("late", json!({})),
+        answer("done"),
+    ]);
+    let mut conversation = host.conversation().model(recorder.clone()).build().unwrap();
+    // The first permit releases the query of the turn, if it still waits; the paused clock ends it instead.
+    let released = server.released.clone();
+    let release = tokio::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_secs(40)).await;
+        released.notify_waiters();
+    });
+    conversation.run("go").await.unwrap();
+    release.await.unwrap();
+    assert_eq!(names(&recorder, 0), ["wait_for_servers"]);
+    assert!(names(&recorder, 1).contains(&"late".to_owned()));
+    let requests = recorder.requests.lock().unwrap();
+    assert_eq!(requests[1].1, "`slow` is ready");
+    assert_eq!(requests[2].1, "late ran");
+}
+
 // accept: 3
 #[tokio::test]
 async fn a_tool_that_a_server_adds_during_a_call_is_declared_in_the_next_request() {
@@ -214,5 +268,77 @@ async fn a_conversation_has_only_the_tools_of_sources_that_it_may_use() {
             shown.contains(&"read".to_owned()) && !shown.contains(&"delete".to_owned()),
             "{exposure:?}: {shown:?}"
         );
+    }
+}
+
+/// A server whose tools depend on the token of the caller, and that is out of reach for an unknown one.
+struct TokenServer;
+
+#[async_trait]
+impl ToolSource for TokenServer {
+    fn name(&self) -> &str {
+        "token"
+    }
+
+    async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        let token = context.text("token").unwrap_or_default().to_owned();
+        let balance = {
+            let text = format!("asked with {token}");
+            NativeTool::new(
+                "balance",
+                "Returns the balance.",
+                json!({"type": "object"}),
+                move |_, _| {
+                    let text = text.clone();
+                    async move { Ok(ToolResult::text(text)) }
+                },
+            )
+        };
+        let balance: Arc<dyn Tool> = Arc::new(balance.unwrap());
+        match token.as_str() {
+            "ann" => Ok(vec![balance, native("admin", "Administers the accounts.")]),
+            "bob" => Ok(vec![balance]),
+            _ => Err(Error::new(ErrorKind::Denied, Phase::Load, "the token is not valid")),
+        }
+    }
+}
+
+/// Runs a turn for each of three callers with the host's exposure. Returns the declared tools of the last request of each turn,
+/// and the results of the calls of `balance`.
+async fn turns_of_three_callers(exposure: Exposure) -> (Vec<Vec<String>>, Vec<String>) {
+    let host = Toolwit::builder().shared_source(TokenServer).exposure(exposure);
+    let host = host.build().await.unwrap();
+    let ask = || [call("balance", json!({})), answer("done")];
+    let open = || (exposure == Exposure::Facade).then(|| call("token", json!({})));
+    let steps = open().into_iter().chain(ask()).chain(ask()).chain(ask());
+    let recorder = recorder(steps);
+    let mut conversation = host.conversation().model(recorder.clone()).build().unwrap();
+    let (mut declared, mut results) = (Vec::new(), Vec::new());
+    for token in ["ann", "bob", "eve"] {
+        let context = ToolContext::new().with("token", token);
+        let turn = conversation.turn("Return the balance of the accounts").context(context);
+        turn.run().await.unwrap();
+        let requests = recorder.requests.lock().unwrap();
+        let (names, last_message) = requests.last().unwrap().clone();
+        declared.push(names);
+        results.push(last_message);
+    }
+    (declared, results)
+}
+
+// accept: 99, accept: 118
+#[tokio::test]
+async fn the_tools_of_a_source_are_those_of_the_caller_of_each_turn() {
+    for exposure in [Exposure::Flat, Exposure::Auto, Exposure::Search, Exposure::Facade] {
+        let (declared, results) = turns_of_three_callers(exposure).await;
+        assert_eq!(results[0], "asked with ann", "{exposure:?}");
+        assert_eq!(results[1], "asked with bob", "{exposure:?}");
+        assert!(results[2].contains("has been removed"), "{exposure:?}: {}", results[2]);
+        let has = |turn: usize, name: &str| declared[turn].iter().any(|declared| declared == name);
+        assert!(
+            has(0, "balance") && has(1, "balance") && !has(2, "balance"),
+            "{exposure:?}: {declared:?}"
+        );
+        assert!(!has(1, "admin") && !has(2, "admin"), "{exposure:?}: {declared:?}");
     }
 }

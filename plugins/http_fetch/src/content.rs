@@ -32,6 +32,18 @@ pub fn kind(essence: &str) -> Option<Kind> {
     }
 }
 
+/// Returns the compression of a body that was not asked for: the one that the header `content-encoding` names, or gzip by its first
+/// bytes. `None` for a body without compression.
+#[must_use]
+pub fn compression(content_encoding: Option<&str>, body: &[u8]) -> Option<String> {
+    const GZIP_START: &[u8] = b"\x1f\x8b";
+    let declared = content_encoding.unwrap_or_default().trim().to_ascii_lowercase();
+    if !declared.is_empty() && declared != "identity" {
+        return Some(declared.chars().filter(|c| !c.is_control()).take(20).collect());
+    }
+    body.starts_with(GZIP_START).then(|| "gzip".to_owned())
+}
+
 /// Guesses the content type of a body that is UTF-8 text. `None` for other content.
 #[must_use]
 pub fn guess(body: &[u8]) -> Option<&'static str> {

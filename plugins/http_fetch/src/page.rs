@@ -46,6 +46,11 @@ pub fn page(url: &Url, response: &Response, extent: Option<Extent>) -> Result<Pa
 }
 
 fn read_content(url: &Url, response: &Response, extent: Option<Extent>) -> Result<Page, String> {
+    if let Some(encoding) = content::compression(response.content_encoding.as_deref(), &response.body) {
+        return Err(format!(
+            "the server of {url} sent a compressed body ({encoding}), although none was accepted"
+        ));
+    }
     let declared_type = response
         .content_type
         .as_deref()
@@ -84,6 +89,7 @@ mod tests {
         let response = Response {
             status,
             content_type: content_type.map(str::to_owned),
+            content_encoding: None,
             location: None,
             body: body.to_vec(),
         };
@@ -116,6 +122,31 @@ mod tests {
         }
         let long = read(500, Some("text/plain"), "x".repeat(10_000).as_bytes()).unwrap_err();
         assert!(long.len() < 600, "{}", long.len());
+    }
+
+    #[test]
+    fn a_compressed_body_is_an_error_and_an_identical_one_is_read() {
+        let read = |content_encoding: Option<&str>, body: &[u8]| {
+            let response = Response {
+                status: 200,
+                content_type: Some("text/plain".to_owned()),
+                content_encoding: content_encoding.map(str::to_owned),
+                location: None,
+                body: body.to_vec(),
+            };
+            page(&Url::parse("http://a.test/").unwrap(), &response, None)
+        };
+        for (encoding, body) in [
+            (Some("gzip"), &b"\x1f\x8b\x08"[..]),
+            (Some("br"), b"x"),
+            (None, b"\x1f\x8b\x08"),
+        ] {
+            let error = read(encoding, body).unwrap_err();
+            assert!(error.contains("sent a compressed body"), "{error}");
+        }
+        for encoding in [None, Some(""), Some("identity")] {
+            assert_eq!(read(encoding, b"text").unwrap().text, "text");
+        }
     }
 
     #[test]

@@ -48,12 +48,14 @@ impl wit::Guest for Plugin {
 }
 
 fn request(url: &Url) -> Result<Response, String> {
-    let request =
-        Request::get(url.as_str()).header("accept", "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.1");
+    let request = Request::get(url.as_str())
+        .header("accept", "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.1")
+        .header("accept-encoding", "identity");
     let response = request.accept_all().send().map_err(|error| error.to_string())?;
     Ok(Response {
         status: response.status(),
         content_type: response.header("content-type").map(str::to_owned),
+        content_encoding: response.header("content-encoding").map(str::to_owned),
         location: response.header("location").map(str::to_owned),
         body: response.bytes().to_vec(),
     })

@@ -12,6 +12,8 @@ pub struct Response {
     pub status: u16,
     /// The header `content-type`.
     pub content_type: Option<String>,
+    /// The header `content-encoding`.
+    pub content_encoding: Option<String>,
     /// The header `location`.
     pub location: Option<String>,
     /// The body.
@@ -72,6 +74,7 @@ mod tests {
             Ok(Response {
                 status: if next.is_some() { 302 } else { 200 },
                 content_type: None,
+                content_encoding: None,
                 location: next.map(|(_, to)| (*to).to_owned()),
                 body: url.as_str().as_bytes().to_vec(),
             })

@@ -25,7 +25,7 @@
         (drop)
         (br $again))))
   (core instance $i (instantiate $m))
-  (func (export "fine") (result u32) (canon lift (core func $i "caught")))
+  (func (export "fine") (result u32) (canon lift (core func $i "fine")))
   (func (export "uncaught") (canon lift (core func $i "uncaught")))
   (func (export "throw-forever") (canon lift (core func $i "throw-forever")))
   (func (export "keep-forever") (canon lift (core func $i "keep-forever"))))

@@ -112,13 +112,13 @@ async fn another_directory_than_the_granted_one_needs_a_new_grant() {
         .await;
     assert_eq!(host.value("read", json!({"path": "/in/a"})).await, "inside");
     plant_link(&host).await;
-    // Without the writable grant, nothing but the recorded identity shows that the link is not the operator's.
+    // Without the writable grant, only the records show that the link is not the operator's.
     host.regrant(&files_grant(&[INNER]));
     let reason = denial_reason(&host, "read", json!({"path": "/in/a"})).await;
-    assert!(reason.contains("grant it again"), "{reason}");
+    assert!(reason.contains("is a link inside"), "{reason}");
     let host = next_process(host, Setup::new().grant(&files_grant(&[INNER]))).await;
     let reason = denial_reason(&host, "read", json!({"path": "/in/a"})).await;
-    assert!(reason.contains("grant it again"), "{reason}");
+    assert!(reason.contains("is a link inside"), "{reason}");
     // The operator creates the directory again, and grants it again.
     let inner = host.data().join("in");
     fs::remove_file(&inner).unwrap();
@@ -148,17 +148,23 @@ async fn a_link_that_was_planted_under_another_grant_is_not_followed() {
     plant_link(&host).await;
     let host = next_process(host, inner()).await;
     let reason = denial_reason(&host, "read", json!({"path": "/in/a"})).await;
-    assert!(reason.contains("a link leads to another directory"), "{reason}");
-    let grant = NewGrant {
+    assert!(reason.contains("could write to under another grant"), "{reason}");
+    let grant = |directory: &Path| NewGrant {
         plugin: "probe".to_owned(),
         version: GrantedVersion::Any,
         scope: GrantScope::Always,
-        rules: read_rules(&host.data().join("in"), AccessMode::Read),
+        rules: read_rules(directory, AccessMode::Read),
     };
     let file = GrantsFile::new(host.grants_file());
-    assert!(file.grant(&grant).unwrap(), "the operator can use the link");
+    let refused = file.grant(&grant(&host.data().join("in"))).unwrap_err().to_string();
+    assert!(refused.contains("could write to under another grant"), "{refused}");
+    let target = grant(&host.directory.path().join("outside"));
+    assert!(
+        file.grant(&target).unwrap(),
+        "the operator can grant the directory itself"
+    );
     assert_eq!(host.value("read", json!({"path": "/in/a"})).await, "outside");
-    assert!(!file.grant(&grant).unwrap(), "nothing changes");
+    assert!(!file.grant(&target).unwrap(), "nothing changes");
 }
 
 fn read_rules(directory: &Path, access: AccessMode) -> GrantRules {

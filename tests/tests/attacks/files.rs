@@ -321,7 +321,11 @@ async fn denied_files_are_listed_for_the_operator_and_look_missing_to_the_guest(
         missing.is_error() && missing.denied.is_empty(),
         "a missing file is not denied"
     );
-    let denied = read("/etc/passwd").await.unwrap();
+    // A guest with a directory sees no other, so that its library does not ask the host for a path outside.
+    let outside = read("/etc/passwd").await.unwrap();
+    assert!(outside.is_error() && outside.denied.is_empty(), "{outside:?}");
+    let bare = Setup::new().start().await;
+    let denied = bare.call("read", json!({"path": "/etc/passwd"})).await.unwrap();
     assert!(denied.is_error());
     assert_eq!(denied.for_llm, missing.for_llm, "both look the same");
     assert!(!denied.for_llm.contains("grant"));
@@ -332,10 +336,9 @@ async fn denied_files_are_listed_for_the_operator_and_look_missing_to_the_guest(
         (access.plugin.as_str(), access.access.as_str()),
         ("probe", "read `/etc/passwd`")
     );
-    assert_eq!(access.reason, "rule 1 allows paths below /data only");
     let grant = access.missing_grant.as_ref().unwrap();
     assert_eq!((grant.key.as_str(), grant.value.as_str()), ("files", "read /etc"));
-    let device = read("/dev/urandom").await.unwrap();
+    let device = bare.call("read", json!({"path": "/dev/urandom"})).await.unwrap();
     assert!(
         device.is_error() && device.denied.is_empty(),
         "not a grant that anyone should give"

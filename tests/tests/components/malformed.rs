@@ -84,15 +84,20 @@ fn a_valid_component_with_an_unsupported_feature_is_refused_with_its_name() {
     let synchronous_read = "(component (type $s (stream u8)) (core module $m (memory (export \"m\") 1))
         (core instance $i (instantiate $m)) (core func (canon stream.read $s (memory (core memory $i \"m\")))))";
     let legacy_exception = "(component (core module (tag) (func try catch 0 end)))";
-    let large_memory = "(component (core module $m (memory (export \"m\") i64 1) (func (export \"f\") (param i64 i64)))
+    let large_memory =
+        "(component (core module $m (memory (export \"m\") i64 1) (func (export \"f\") (result i64) i64.const 0))
         (core instance $i (instantiate $m))
-        (func (param \"s\" string) (canon lift (core func $i \"f\") (memory (core memory $i \"m\")) (realloc (core func $i \"f\")))))";
+        (func (result string) (canon lift (core func $i \"f\") (memory (core memory $i \"m\")))))";
+    let managed_values = "(component (import \"f\" (func $f)) (core type $t (func))
+        (core func (canon lower (func $f) gc (core-type $t))))";
     let shared = "(component (core module (memory 1 1 shared)))";
     for (text, feature) in [
         ("(component (core func (canon error-context.drop)))", "error-context"),
         (synchronous_read, "more async builtins"),
         (legacy_exception, "exceptions"),
         (shared, "threads"),
+        (large_memory, "`cm64` feature"),
+        (managed_values, "`cm-gc` feature"),
         ("(component (core module (type (array i32))))", "gc feature"),
     ] {
         let error = inspect(&component_of(text)).unwrap_err();

@@ -37,6 +37,7 @@ async fn full_pool_reports_busy_and_recovers() {
         // Two instances of this guest, which has two memories.
         options.engine_limits.instances_max = 4;
         options.engine_limits.calls_per_plugin_max = 8;
+        options.engine_limits.computing_calls_max = 8;
     });
     let compute = guests.wat("compute").await;
     let limits = LimitOverrides::default().with_wall_max(Duration::from_millis(200));

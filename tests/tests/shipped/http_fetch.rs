@@ -84,6 +84,11 @@ async fn page_of_a_granted_host_is_read_in_parts() {
             "{\"a\": 1}",
         ),
         "/untyped" => response("200 OK", "Content-Type: \r\n", "just text"),
+        "/compressed" => response(
+            "200 OK",
+            "Content-Type: text/html\r\nContent-Encoding: gzip\r\n",
+            "noise",
+        ),
         "/broken" => response("503 Service Unavailable", "Content-Type: image/png\r\n", "PNG"),
         _ => response("404 Not Found", "Content-Type: text/html\r\n", "<h1>Nothing here</h1>"),
     })
@@ -112,6 +117,10 @@ async fn page_of_a_granted_host_is_read_in_parts() {
         (&untyped["text"], &untyped["content_type"]),
         (&json!("just text"), &json!("text/plain"))
     );
+    let compressed = host
+        .failure("fetch_page", json!({"url": site.url("/compressed")}))
+        .await;
+    assert!(compressed.contains("sent a compressed body (gzip)"), "{compressed}");
     let broken = host.failure("fetch_page", json!({"url": site.url("/broken")})).await;
     assert!(
         broken.contains("status 503") && !broken.contains("content type"),

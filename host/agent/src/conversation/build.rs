@@ -96,6 +96,7 @@ impl ConversationBuilder {
             turns: 0,
             interrupted_run,
             recovered_outcomes: HashMap::new(),
+            denied_calls: HashMap::new(),
             earlier_starts: HashMap::new(),
             earlier_answers: HashMap::new(),
             journal,

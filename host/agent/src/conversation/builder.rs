@@ -304,7 +304,7 @@ impl ConversationBuilder {
     #[must_use]
     pub fn replay(self, replay: &StartedReplay) -> Self {
         self.model(replay.model())
-            .journal(Journal::unstored())
+            .journal(Journal::for_replay(replay.recording().entries()))
             .approvals(replay.approvals())
             .decorate(ToolSelector::all(), replay.decorator())
             .shared_observer(replay.observer())

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CompactedHistory, InjectionCost, NestedCallEnd, NestedCallStart, RecordedAnswer, RecordedApprovalDecision,
-    RecordedApprovalRequest, RecordedOutcome, RecordedPicture, RecordedQuestion, RecordedStart, Resolution,
+    AttachedPictures, CompactedHistory, InjectionCost, NestedCallEnd, NestedCallStart, RecordedAnswer,
+    RecordedApprovalDecision, RecordedApprovalRequest, RecordedOutcome, RecordedQuestion, RecordedStart, Resolution,
 };
 use crate::injection::EntityBinding;
 use crate::model::{FinishReason, TokenUsage};
@@ -50,12 +50,8 @@ pub enum Event {
         answer_schema: Option<Box<serde_json::Value>>,
     },
     /// The user attached pictures to the message of the turn that began.
-    PicturesAttached {
-        /// The pictures.
-        pictures: Vec<RecordedPicture>,
-    },
-    /// Text was appended to the user message: with the delivery `gateway`, the descriptions of the tools that strategies added at
-    /// the start of the turn.
+    PicturesAttached(AttachedPictures),
+    /// Text was appended to the user message: with the delivery `gateway`, the descriptions of tools that strategies added.
     PromptExtended {
         /// The text.
         text: String,
@@ -292,7 +288,7 @@ pub enum Event {
         /// Their names.
         names: Vec<ToolName>,
     },
-    /// Tools were added again with other descriptions or schemas, which the next request or, with `gateway`, the result has.
+    /// Tools were added again with other definitions. The next request declares them, or with `gateway` the result describes them.
     ToolsRedefined {
         /// The tool whose result caused the change; `search_tools` at the start of a turn.
         trigger: ToolName,

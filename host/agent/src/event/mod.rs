@@ -29,7 +29,7 @@ pub use queued_observer::QueuedObserver;
 pub use recorded_artifact::{OmittedValue, RecordedArtifact};
 pub use recorded_call::{RecordedOutcome, RecordedStart, RecordedUsage, Resolution};
 pub use recorded_error::RecordedError;
-pub use recorded_picture::RecordedPicture;
 pub(crate) use recorded_picture::RecordedPictures;
+pub use recorded_picture::{AttachedPictures, RecordedPicture};
 pub use trace::{TRACE_VERSION, Trace, TraceEntry};
 pub use visible_tools::visible_tools;

@@ -23,9 +23,25 @@ pub struct RecordedPicture {
     pub picture: Option<Picture>,
 }
 
-impl RecordedPicture {
+/// The pictures that the user attached to a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AttachedPictures {
+    /// The pictures.
+    pub pictures: Vec<RecordedPicture>,
+}
+
+impl AttachedPictures {
     /// Records the pictures of a message. Omits the data of those that one of the earlier messages has.
-    pub(crate) fn record_all(pictures: &[Picture], earlier: &[Message]) -> Vec<Self> {
+    pub(crate) fn record(pictures: &[Picture], earlier: &[Message]) -> Self {
+        Self {
+            pictures: RecordedPicture::record_all(pictures, earlier),
+        }
+    }
+}
+
+impl RecordedPicture {
+    fn record_all(pictures: &[Picture], earlier: &[Message]) -> Vec<Self> {
         let has_earlier = |picture: &Picture| earlier.iter().any(|message| message.pictures.contains(picture));
         let record = |picture: &Picture| Self {
             media_type: picture.media_type().to_owned(),

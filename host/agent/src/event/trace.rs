@@ -108,8 +108,8 @@ impl<W: Write> LineWriter<W> {
     /// Writes an entry with the next line number. Flushes the writer at the end of a run.
     fn write(&mut self, mut entry: TraceEntry) -> io::Result<()> {
         entry.sequence = self.sequence;
-        if let Event::PicturesAttached { pictures } = &mut entry.event {
-            pictures.iter_mut().for_each(|picture| picture.picture = None);
+        if let Event::PicturesAttached(attached) = &mut entry.event {
+            attached.pictures.iter_mut().for_each(|picture| picture.picture = None);
         }
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');

@@ -41,6 +41,12 @@ pub trait ToolSource: Send + Sync {
         None
     }
 
+    /// Returns whether the source is being contacted for this caller, so that its tools will come later. The default
+    /// implementation returns `false`.
+    fn is_starting(&self, _context: &ToolContext) -> bool {
+        false
+    }
+
     /// Returns the tools of the source.
     ///
     /// # Errors

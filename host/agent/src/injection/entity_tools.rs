@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::entity::{DiscoveredEntity, EntityBinding, EntityGroup, EntityIdentity, GroupAddition, MemberWithOwnTools};
+use super::entity::{
+    DiscoveredEntity, Entities, EntityBinding, EntityGroup, EntityIdentity, GroupAddition, MemberWithOwnTools,
+};
 use super::strategy::{Injection, InjectionStrategy};
 use super::view::InjectionContext;
 use toolwit_core::limits::{ENTITIES_WITH_OWN_TOOLS_MAX, ENTITY_ID_BYTES_MAX};
@@ -15,7 +17,8 @@ use toolwit_core::{Rebinding, RejectedProvider, Tool, ToolExt, ToolId, ToolProvi
 ///
 /// If a result holds more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects of one type that have ids, these objects form an
 /// [`EntityGroup`]: they share one set of tools, which take the object's id as an argument. An entity that got its own tools
-/// before it joins a group keeps them. Both sets of tools then act on the same live object.
+/// before it joins a group keeps them. Both sets of tools then act on the same live object. Objects without an id always share
+/// one set of tools, which takes the number that the conversation gave them.
 ///
 /// An entity that is returned again does not add tools: names and definitions stay, and its [`Rebinding`] decides on which
 /// instance its tools act. If it now belongs to another [version](ToolProvider::version) of its code, such as a plugin that was
@@ -39,11 +42,12 @@ impl InjectionStrategy for EntityTools {
         let call = context.call();
         let already_rejected = call.result.rejected.iter().cloned();
         evaluation.injection.rejected.extend(already_rejected);
-        for entities in split_into_batches(&call.result.providers) {
-            match entities.as_slice() {
+        let entities = context.entities();
+        for batch in split_into_batches(&call.result.providers, entities) {
+            match batch.as_slice() {
                 [] => {}
-                [entity] => evaluation.add_entity(entity),
-                entities => evaluation.add_group(entities),
+                [entity] if !has_number(entity.as_ref(), entities) => evaluation.add_entity(entity),
+                batch => evaluation.add_group(batch),
             }
         }
         evaluation.injection
@@ -295,9 +299,15 @@ fn identity_of(provider: &dyn ToolProvider) -> Option<EntityIdentity> {
     Some(EntityIdentity::new(provider.namespace(), provider.prefix(), id))
 }
 
-/// Splits the objects of a result into batches. If a type has more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects with ids, these
-/// objects form one batch. Every other object is a batch of its own. The batches with one object come first.
-fn split_into_batches(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn ToolProvider>>> {
+/// Returns whether an object has a number instead of an id of its own.
+fn has_number(provider: &dyn ToolProvider, entities: &Entities) -> bool {
+    provider.instance_id().is_some() && entities.is_of_numbered_type(provider)
+}
+
+/// Splits the objects of a result into batches. If a type has more than [`ENTITIES_WITH_OWN_TOOLS_MAX`] objects with ids, or its
+/// objects have numbers instead of ids, these objects form one batch. Every other object is a batch of its own. The batches with
+/// one object come first.
+fn split_into_batches(providers: &[Arc<dyn ToolProvider>], entities: &Entities) -> Vec<Vec<Arc<dyn ToolProvider>>> {
     let type_of = |entity: &Arc<dyn ToolProvider>| (entity.namespace().to_owned(), entity.prefix().to_owned());
     let mut objects_by_type: IndexMap<_, Vec<_>> = IndexMap::new();
     for provider in providers.iter().filter(|provider| provider.instance_id().is_some()) {
@@ -306,7 +316,10 @@ fn split_into_batches(providers: &[Arc<dyn ToolProvider>]) -> Vec<Vec<Arc<dyn To
             .or_default()
             .push(provider.clone());
     }
-    objects_by_type.retain(|_, objects| objects.len() > ENTITIES_WITH_OWN_TOOLS_MAX);
+    objects_by_type.retain(|_, objects| {
+        let has_numbers = objects.iter().any(|object| has_number(object.as_ref(), entities));
+        has_numbers || objects.len() > ENTITIES_WITH_OWN_TOOLS_MAX
+    });
     let large_batches = objects_by_type;
     let mut batches = Vec::new();
     for provider in providers {

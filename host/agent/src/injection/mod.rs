@@ -33,7 +33,8 @@ pub const SEARCH_TOOLS: &str = "search_tools";
 
 pub use chaining::Chaining;
 pub use entity::{
-    DiscoveredEntity, Entities, EntityBinding, EntityGroup, EntityIdentity, GroupAddition, write_entity_tool_names,
+    DiscoveredEntity, Entities, EntityBinding, EntityGroup, EntityIdentity, GroupAddition, number_objects,
+    write_entity_tool_names,
 };
 pub use entity_tools::EntityTools;
 pub use facade::{Facade, FacadeBuilder, Reference, Unfolding};

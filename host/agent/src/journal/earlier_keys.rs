@@ -5,46 +5,59 @@ use std::collections::HashMap;
 use crate::event::{Event, RecordedStart, TraceEntry};
 use toolwit_core::{Arguments, ToolId};
 
-/// The idempotency keys of the calls that began in an interrupted run, each with the tool and the arguments of its call.
+/// The idempotency keys of the calls that began in an interrupted run, by the ids of the calls.
 ///
-/// If a tool runs again, the calls that it makes have the ids of its earlier calls, in their order. But it can make other calls
-/// than before, and a service must not take one of these for the earlier call with the same id.
-pub(super) struct EarlierKeys(HashMap<String, (ToolId, Arguments)>);
+/// A call that runs again has its earlier key, also in a fork of its session. If a tool runs again, the calls that it makes have
+/// the ids of its earlier calls, in their order. But it can make other calls than before, and a service must not take one of
+/// these for the earlier call with the same id.
+pub(super) struct EarlierKeys(HashMap<String, Vec<KeyedCall>>);
+
+/// A call that began, with its idempotency key.
+struct KeyedCall {
+    key: String,
+    tool: ToolId,
+    /// The arguments, without secrets.
+    arguments: Arguments,
+}
 
 impl EarlierKeys {
     /// Returns the keys of the last run in these entries. Returns no keys if the last run ended.
     pub(super) fn of(entries: &[TraceEntry]) -> Self {
-        let mut keys = HashMap::new();
+        let mut keys = Self(HashMap::new());
         for entry in entries {
             match &entry.event {
                 Event::TurnStarted { .. } | Event::Finished { .. } if entry.origin.parent_call.is_none() => {
-                    keys.clear()
+                    keys.0.clear();
                 }
-                Event::ToolStarted { tool, start, .. } => {
-                    keys.extend(start.as_deref().map(|start| key_of(tool, start)))
-                }
-                Event::NestedCallStarted(call) => {
-                    keys.extend(call.start.as_ref().map(|start| key_of(&call.tool, start)));
-                }
+                Event::ToolStarted { id, tool, start, .. } => keys.add(id.clone(), tool, start.as_deref()),
+                Event::NestedCallStarted(call) => keys.add(call.ids().0, &call.tool, call.start.as_ref()),
                 _ => {}
             }
         }
-        Self(keys)
+        keys
     }
 
-    /// Returns `key`, or `key` with a number if an earlier call with another tool or other arguments has it.
-    pub(super) fn key_for(&self, key: String, tool: &ToolId, arguments: &Arguments) -> String {
-        let is_same_call = |earlier: &(ToolId, Arguments)| earlier.0 == *tool && earlier.1 == *arguments;
-        let is_usable = |key: &String| self.0.get(key).is_none_or(is_same_call);
-        let numbered_keys = (2_u32..).map(|number| format!("{key}~{number}"));
-        let usable_key = std::iter::once(key.clone()).chain(numbered_keys).find(is_usable);
-        usable_key.unwrap_or(key)
+    fn add(&mut self, id: String, tool: &ToolId, start: Option<&RecordedStart>) {
+        self.0.entry(id).or_default().extend(start.map(|start| KeyedCall {
+            key: start.key.clone(),
+            tool: tool.clone(),
+            arguments: start.arguments.clone(),
+        }));
     }
-}
 
-/// Returns the key of a call that started, with its tool and its arguments.
-fn key_of(tool: &ToolId, start: &RecordedStart) -> (String, (ToolId, Arguments)) {
-    (start.key.clone(), (tool.clone(), start.arguments.clone()))
+    /// Returns the key of an equal earlier call with this id. Without one, returns `new_key`, with a number if another call has
+    /// this key.
+    pub(super) fn key_for(&self, id: &str, new_key: String, tool: &ToolId, arguments: &Arguments) -> String {
+        let earlier = self.0.get(id).map_or(&[][..], Vec::as_slice);
+        let is_same_call = |call: &&KeyedCall| call.tool == *tool && call.arguments == *arguments;
+        if let Some(same) = earlier.iter().find(is_same_call) {
+            return same.key.clone();
+        }
+        let is_unused = |key: &String| earlier.iter().all(|call| call.key != *key);
+        let numbered_keys = (2_u32..).map(|number| format!("{new_key}~{number}"));
+        let unused_key = std::iter::once(new_key.clone()).chain(numbered_keys).find(is_unused);
+        unused_key.unwrap_or(new_key)
+    }
 }
 
 #[cfg(test)]
@@ -78,12 +91,18 @@ mod tests {
     #[test]
     fn a_key_is_reused_only_for_an_equal_call() {
         let keys = EarlierKeys::of(&[started(0, "s/call_1/1", "A"), started(1, "s/call_1/1~2", "B")]);
-        let key = |order| keys.key_for("s/call_1/1".to_owned(), &ToolId::native("charge"), &arguments(order));
+        let key_in = |session: &str, tool, order| {
+            let new_key = format!("{session}/call_1/1");
+            keys.key_for("call_1/1", new_key, &ToolId::native(tool), &arguments(order))
+        };
+        let key = |order| key_in("s", "charge", order);
         assert_eq!(
             [key("A"), key("B"), key("C")],
             ["s/call_1/1", "s/call_1/1~2", "s/call_1/1~3"]
         );
-        let refund = keys.key_for("s/call_1/1".to_owned(), &ToolId::native("refund"), &arguments("A"));
-        assert_eq!(refund, "s/call_1/1~3");
+        assert_eq!(key_in("s", "refund", "A"), "s/call_1/1~3");
+        // A fork of the session repeats the call with the key of the first session.
+        assert_eq!(key_in("fork", "charge", "A"), "s/call_1/1");
+        assert_eq!(key_in("fork", "charge", "C"), "fork/call_1/1");
     }
 }

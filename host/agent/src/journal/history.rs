@@ -65,8 +65,8 @@ impl HistoryBuilder<'_> {
                     content.push_str(text);
                 }
             }
-            Event::PicturesAttached { pictures } => {
-                let restored = self.pictures.restore(pictures);
+            Event::PicturesAttached(attached) => {
+                let restored = self.pictures.restore(&attached.pictures);
                 if let Some(last) = self.messages.last_mut() {
                     last.pictures.extend(restored);
                 }

@@ -136,6 +136,19 @@ impl InterruptedRun {
 }
 
 impl OpenCall {
+    /// Describes a call that did not begin.
+    fn new(call: ToolCall) -> Self {
+        Self {
+            call,
+            started: None,
+            outcome: None,
+            resolution: None,
+            children: Vec::new(),
+            open_questions: HashMap::new(),
+            answers: EarlierAnswers::new(),
+        }
+    }
+
     /// Returns the call with the details of its start, or `None` if the call did not begin.
     fn to_unresolved_call(&self) -> Option<UnresolvedCall> {
         let started = self.started.as_ref()?;
@@ -224,6 +237,27 @@ fn recorded_start(event: &Event) -> Option<(ToolName, RecordedStart)> {
     }
 }
 
+/// Returns the record of a call that ended. Returns `None` for another event.
+fn call_record(event: &Event) -> Option<CallRecord> {
+    match event {
+        Event::ToolFinished {
+            id,
+            name,
+            tool,
+            wall_ms,
+            is_error,
+            ..
+        } => Some(CallRecord {
+            id: id.clone(),
+            name: name.clone(),
+            tool: tool.clone(),
+            is_error: *is_error,
+            wall_ms: *wall_ms,
+        }),
+        _ => None,
+    }
+}
+
 impl InterruptedRun {
     /// Updates the run with its next event. `outcomes` has the recorded outcomes of the calls that have returned and have no
     /// answer yet, by call id.
@@ -252,16 +286,7 @@ impl InterruptedRun {
                     finish: finish.clone(),
                     has_calls: !tool_calls.is_empty(),
                 });
-                let open_calls = tool_calls.iter().cloned().map(|call| OpenCall {
-                    call,
-                    started: None,
-                    outcome: None,
-                    resolution: None,
-                    children: Vec::new(),
-                    open_questions: HashMap::new(),
-                    answers: EarlierAnswers::new(),
-                });
-                self.open_calls = open_calls.collect();
+                self.open_calls = tool_calls.iter().cloned().map(OpenCall::new).collect();
             }
             Event::ApprovalRequested(question) if self.find_open_call(&question.id).is_some() => {
                 self.remove_question(&question.id);
@@ -297,21 +322,8 @@ impl InterruptedRun {
                     open_call.resolution = Some(*resolution);
                 }
             }
-            Event::ToolFinished {
-                id,
-                name,
-                tool,
-                wall_ms,
-                is_error,
-                ..
-            } => {
-                self.answered_calls.push(CallRecord {
-                    id: id.clone(),
-                    name: name.clone(),
-                    tool: tool.clone(),
-                    is_error: *is_error,
-                    wall_ms: *wall_ms,
-                });
+            Event::ToolFinished { id, .. } => {
+                self.answered_calls.extend(call_record(event));
                 self.answered_outcomes.extend(outcomes.remove(id));
                 self.close_call(id);
             }

@@ -180,7 +180,8 @@ pub trait JournalStore: Send + Sync {
     /// question.
     ///
     /// # Errors
-    /// [`JournalError::NotPending`]; [`JournalError::Answered`]; [`JournalError::Edit`] if edited arguments cannot be used; as [`pending_approvals`](Self::pending_approvals).
+    /// [`JournalError::NotPending`]; [`JournalError::Answered`]; [`JournalError::Edit`] if edited arguments cannot be used; as
+    /// [`pending_approvals`](Self::pending_approvals).
     async fn answer_approval(
         &self,
         session: &SessionId,

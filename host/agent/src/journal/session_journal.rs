@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::IDEMPOTENCY_KEY;
 use super::earlier_keys::EarlierKeys;
 use super::error::JournalError;
 use super::pending_approval::OpenQuestions;
@@ -12,17 +13,20 @@ use serde_json::Value;
 use toolwit_core::limits::RECORDED_RUN_ARTIFACTS_BYTES_MAX;
 use toolwit_core::{ApprovalAnswer, Arguments, EffectClass, Origin, ToolContext, ToolId};
 
+/// Maximum number of entries that calls without changes leave for the next write.
+const PENDING_ENTRIES_MAX: usize = 256;
+
 /// The journal of a conversation. Pass it to [`ConversationBuilder::journal`](crate::ConversationBuilder::journal).
 ///
 /// The journal receives the events of the conversation and of its agents in their order. Before each request to a model, before
-/// each call that can change something, whoever makes it, and before the answer, the conversation waits until all events so far
+/// each call that can change something, also one of a tool, and before the answer, the conversation waits until all events so far
 /// are stored. Concurrent calls can share one write.
 pub struct Journal {
     session: SessionId,
     writer: Arc<dyn JournalWriter>,
     /// The entries that earlier processes of the operating system recorded; empty after a conversation was built with the journal.
     earlier_entries: Mutex<Vec<TraceEntry>>,
-    /// The idempotency keys of the interrupted run's calls.
+    /// The idempotency keys of the calls that began in the interrupted run.
     earlier_keys: EarlierKeys,
     state: Mutex<JournalState>,
     /// Held during a write, so that writes do not overlap and entries are stored in their order.
@@ -89,6 +93,17 @@ impl Journal {
     #[must_use]
     pub fn unstored() -> Self {
         Self::new(SessionId::unstored(), Arc::new(UnstoredWriter), Vec::new())
+    }
+
+    /// Creates a journal that stores nothing, for a replay of a conversation with these entries. Agents that do not run again
+    /// keep the ids of their calls, so that the other calls get the recorded ids.
+    pub(crate) fn for_replay(entries: &[TraceEntry]) -> Self {
+        let of_agents = entries.iter().filter(|entry| entry.origin.parent_call.is_some());
+        Self::new(
+            SessionId::unstored(),
+            Arc::new(UnstoredWriter),
+            of_agents.cloned().collect(),
+        )
     }
 
     /// Returns the entries that earlier processes of the operating system recorded. They are available until a conversation is
@@ -215,22 +230,36 @@ impl Journal {
     }
 
     /// Waits until the call whose start was recorded last may have an effect. The start of a call that can change something
-    /// is stored first. That of a call that changes nothing is stored with the next entries.
+    /// is stored first. That of a call that changes nothing is stored with later entries.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
     pub(crate) async fn admit_call(&self, class: EffectClass) -> Result<(), JournalError> {
-        if class == EffectClass::Read {
-            return self.lock().check_open(&self.session);
+        if class != EffectClass::Read {
+            return self.commit().await;
+        }
+        let pending_count = {
+            let state = self.lock();
+            state.check_open(&self.session)?;
+            state.pending_entries.len()
+        };
+        if pending_count < PENDING_ENTRIES_MAX {
+            return Ok(());
         }
         self.commit().await
+    }
+
+    /// Returns the context of a call with this id, with its idempotency key for the interceptors that decide about it. The key
+    /// can change when the call [starts](Self::idempotency_key).
+    pub(crate) fn with_key(&self, context: ToolContext, call: &str) -> ToolContext {
+        context.with(IDEMPOTENCY_KEY, format!("{}/{call}", self.session))
     }
 
     /// Returns the idempotency key of a call: no other call of the session has the same key. A call that runs again after a
     /// crash has the key of its earlier start, unless its tool or its `arguments` (without secrets) differ.
     pub(crate) fn idempotency_key(&self, call: &str, tool: &ToolId, arguments: &Arguments) -> String {
         let key = format!("{}/{call}", self.session);
-        self.earlier_keys.key_for(key, tool, arguments)
+        self.earlier_keys.key_for(call, key, tool, arguments)
     }
 
     /// Returns the journal of the conversation to which a context belongs. For an agent, this is the journal of the

@@ -126,6 +126,11 @@ fn events_by_key(events: &[Value], answered_ids: &HashSet<String>) -> BTreeMap<E
         if is_answered_by_trace {
             fields.remove("kind");
         }
+        // The usage of a run includes that of its agents, which may not run again. If the run was resumed, it is that of the
+        // last process. The usage of each inference is compared with its response.
+        if event_type == "finished" {
+            fields.remove("usage");
+        }
         let key_id = call_id.clone().unwrap_or_default();
         let count = counts.entry((event_type.to_owned(), key_id.clone())).or_default();
         *count += 1;

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::event::{Event, RecordedApprovalDecision, RecordedOutcome, RecordedStart, TRACE_VERSION, TraceEntry};
+use crate::event::{
+    CompactedHistory, Event, RecordedApprovalDecision, RecordedOutcome, RecordedStart, TRACE_VERSION, TraceEntry,
+};
 use crate::model::{ChatResponse, FinishReason, ModelError, TokenUsage};
 use crate::outcome::StopReason;
 use crate::state::resolved_outcome;
@@ -220,21 +222,7 @@ impl Recording {
             }
             Event::AnswerInterrupted { content } => content.clone_into(&mut open_requests.interrupted_text),
             Event::Finished { stop, .. } => self.add_interruption(entry.sequence, *stop, open_requests),
-            Event::HistoryCompacted(event) => {
-                let summary_request = digests.pop();
-                let refused_request = digests.drain(..).next_back();
-                if event.is_after_refusal {
-                    self.responses
-                        .push(RecordedResponse::refused(entry.sequence, refused_request));
-                }
-                self.responses.push(RecordedResponse {
-                    sequence: entry.sequence,
-                    request: summary_request,
-                    content: event.summary.clone(),
-                    usage: event.usage,
-                    ..RecordedResponse::default()
-                });
-            }
+            Event::HistoryCompacted(event) => self.add_compaction(entry.sequence, event, digests),
             Event::ToolStarted { id, tool, start, .. } => {
                 let call = StoredCall {
                     sequence: entry.sequence,
@@ -259,6 +247,24 @@ impl Recording {
             }
             _ => {}
         }
+    }
+
+    /// Adds the summary of a compaction, and the refusal of the request before it, if there was one. `digests` are those of the
+    /// requests without a response.
+    fn add_compaction(&mut self, sequence: u64, event: &CompactedHistory, digests: &mut Vec<RequestDigest>) {
+        let summary_request = digests.pop();
+        let refused_request = digests.drain(..).next_back();
+        if event.is_after_refusal {
+            self.responses
+                .push(RecordedResponse::refused(sequence, refused_request));
+        }
+        self.responses.push(RecordedResponse {
+            sequence,
+            request: summary_request,
+            content: event.summary.clone(),
+            usage: event.usage,
+            ..RecordedResponse::default()
+        });
     }
 
     /// Adds the response to the last request of a run that ended with this reason before the response was complete.

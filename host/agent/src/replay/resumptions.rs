@@ -2,8 +2,6 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 use crate::event::{Event, TraceEntry};
 
 /// Returns the entries without the interruptions of their runs. A resumed run repeats the request that had no response, and
@@ -64,31 +62,4 @@ fn retain_from(entries: &mut Vec<&TraceEntry>, first: usize, mut is_kept: impl F
         position += 1;
         position <= first || is_kept(entry)
     });
-}
-
-/// Returns which runs of these entries were resumed: one flag for each run that ended.
-pub(super) fn resumed_runs(entries: &[TraceEntry]) -> Vec<bool> {
-    let mut flags = Vec::new();
-    let mut is_resumed = false;
-    for entry in entries.iter().filter(|entry| entry.origin.parent_call.is_none()) {
-        match &entry.event {
-            Event::TurnStarted { .. } => is_resumed = false,
-            Event::RunResumed { .. } => is_resumed = true,
-            Event::Finished { .. } => flags.push(is_resumed),
-            _ => {}
-        }
-    }
-    flags
-}
-
-/// Removes the usage at the end of the resumed runs, because it is that of the process that resumed the run.
-pub(super) fn remove_resumed_usage(events: &mut [Value], resumed_runs: &[bool]) {
-    let ends = events
-        .iter_mut()
-        .filter(|event| event["event"] == "finished" && event.get("parent_call").is_none_or(Value::is_null));
-    for (event, _) in ends.zip(resumed_runs).filter(|(_, is_resumed)| **is_resumed) {
-        if let Some(fields) = event.as_object_mut() {
-            fields.remove("usage");
-        }
-    }
 }

@@ -12,7 +12,7 @@ use super::divergence::Divergence;
 use super::model::RecordedModel;
 use super::recording::Recording;
 use super::replay_log::ReplayLog;
-use super::resumptions::{remove_resumed_usage, resumed_runs, without_interruptions};
+use super::resumptions::without_interruptions;
 use crate::event::Observer;
 use crate::model::ChatModel;
 use toolwit_core::{ApprovalMode, ApprovalPolicy, Approvals, Approver, Decorator};
@@ -178,19 +178,13 @@ impl StartedReplay {
         let answered_calls = self.calls().into_iter().filter(|call| call.origin == CallOrigin::Trace);
         let answered_ids: HashSet<_> = answered_calls.map(|call| call.id).collect();
         let divergence_sequence = self.divergence().map(|divergence| divergence.sequence);
-        let entries = self.recording.entries();
-        let compared_entries = entries
-            .iter()
-            .filter(|entry| divergence_sequence.is_none_or(|end| entry.sequence <= end));
-        let mut recorded: Vec<_> = without_interruptions(compared_entries)
+        let entries = self.recording.entries().iter();
+        let compared_entries = entries.filter(|entry| divergence_sequence.is_none_or(|end| entry.sequence <= end));
+        let recorded: Vec<_> = without_interruptions(compared_entries)
             .into_iter()
             .filter_map(|entry| serde_json::to_value(entry).ok())
             .collect();
-        let mut replayed = self.log.entries_before_divergence();
-        let resumed_runs = resumed_runs(entries);
-        remove_resumed_usage(&mut recorded, &resumed_runs);
-        remove_resumed_usage(&mut replayed, &resumed_runs);
-        let mut differences = differences(&recorded, &replayed, &answered_ids);
+        let mut differences = differences(&recorded, &self.log.entries_before_divergence(), &answered_ids);
         // The event at which the replay diverged is reported as the divergence.
         differences.retain(|difference| divergence_sequence.is_none() || difference.sequence != divergence_sequence);
         differences

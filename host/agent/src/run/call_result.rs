@@ -17,7 +17,7 @@ use crate::millis::millis;
 use crate::outcome::CallRecord;
 use crate::process::ProcessAction;
 use crate::state::{TruncatedResult, cancelled_call, error_text};
-use toolwit_core::{Arguments, NamedTool, ToolCall, ToolError, ToolName, ToolResult};
+use toolwit_core::{Arguments, NamedTool, ToolCall, ToolError, ToolName, ToolProvider, ToolResult};
 use toolwit_core::{Error, ErrorKind};
 
 /// Answers a call with an error, because the call does not run.
@@ -44,14 +44,14 @@ pub(super) fn record_guidance(run: &mut RunState<'_>, call: &ToolCall, name: Too
 }
 
 /// Answers a call that ended, and adds its request to end the run, if any, to `end_requests`. Returns the result, which
-/// lists the names of the tools that it injected.
+/// lists the names of the tools that it injected, and the kind of the error if the call could not run to its end.
 pub(super) fn record_call(
     run: &mut RunState<'_>,
     call: PreparedCall,
     tool: NamedTool,
     finished: FinishedCall,
     end_requests: &mut EndRequests,
-) -> ToolResult {
+) -> (ToolResult, Option<ErrorKind>) {
     let wall_ms = millis(finished.wall);
     let ToolAnswer { result, kind } = convert_outcome(&tool, finished.outcome, end_requests);
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
@@ -93,7 +93,7 @@ pub(super) fn record_call(
         is_background,
     });
     end_requests.add_result(&result);
-    result
+    (result, kind)
 }
 
 /// Takes the tools out of a result that reveals them, because they were made for another caller than the current one. The
@@ -190,16 +190,45 @@ fn show_user(run: &RunState<'_>, result: &ToolResult) {
 /// Evaluates the strategies after a call, applies their changes to the tools, and writes the names of the new tools into
 /// the result. Returns the events to emit.
 fn inject(run: &mut RunState<'_>, call: &mut CompletedCall) -> Vec<Event> {
-    let Some(injection) = evaluate(run, call) else {
+    let numbered = catch_unwind(AssertUnwindSafe(|| number_objects(run, call)));
+    let Some(injection) = evaluate(run, call).filter(|_| numbered.is_ok()) else {
         let trigger = call.name.clone();
         return vec![Event::StrategyFailed { trigger }];
     };
     let (discovered, listed) = (injection.discovered.clone(), injection.listed.clone());
+    let notes = rejection_notes(&injection, &call.result);
+    let withheld = injection
+        .withheld
+        .iter()
+        .find(|withheld| withheld.name == call.name.as_str());
+    let withheld = withheld.map(|withheld| withheld.reason.clone());
     let toolbox = &mut run.conversation.toolbox;
     let events = toolbox.apply(injection, &call.name);
-    write_entity_tool_names(&mut call.result, &discovered, toolbox.callable());
-    write_facade_tool_names(&mut call.result, &listed, toolbox.callable());
+    write_entity_tool_names(&mut call.result, &discovered, toolbox.entities(), toolbox.callable());
+    write_facade_tool_names(&mut call.result, &listed, withheld.as_deref(), toolbox.callable());
+    if !notes.is_empty() {
+        call.result.for_llm = call.result.content() + &notes;
+    }
     events
+}
+
+/// Returns a line for each object of a result whose methods do not become tools, with the reason. Objects that the tool itself
+/// rejected are omitted, because its result contains their reasons.
+fn rejection_notes(injection: &Injection, result: &ToolResult) -> String {
+    let rejected = injection
+        .rejected
+        .iter()
+        .filter(|rejected| !result.rejected.contains(rejected));
+    let notes = rejected.map(|rejected| format!("\n[a `{}` has no tools: {}]", rejected.prefix, rejected.reason));
+    notes.collect()
+}
+
+/// Gives numbers to the objects of a result that have no id and that no strategy claims.
+fn number_objects(run: &mut RunState<'_>, call: &mut CompletedCall) {
+    let conversation = &mut *run.conversation;
+    let strategy = &conversation.strategy;
+    let is_claimed = |provider: &dyn ToolProvider| strategy.claims(provider);
+    conversation.toolbox.number_objects(&mut call.result, is_claimed);
 }
 
 /// Evaluates the strategies. Returns `None` if one of them panicked.

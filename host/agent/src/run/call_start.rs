@@ -87,6 +87,9 @@ impl CallStart {
     /// Runs the call if it is permitted, with the permitted arguments.
     async fn run_if_permitted(mut self) -> FinishedCall {
         self.context = self.context.for_new_call();
+        if let Some(journal) = &self.journal {
+            self.context = journal.with_key(self.context, &self.id);
+        }
         let permitted = match self.permit().await {
             Ok(permitted) => permitted,
             Err(error) => return FinishedCall::not_permitted(error),

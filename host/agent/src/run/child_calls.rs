@@ -90,7 +90,7 @@ impl ParentCall {
             context = context.with_guard(guard.clone());
         }
         if let Some(journal) = &environment.journal {
-            context = context.with_extension(journal.clone());
+            context = journal.with_key(context.with_extension(journal.clone()), &child.id);
         }
         if let (Some(clock), None) = (&environment.clock, WallClock::of(&context)) {
             context = context.with_wall_clock(clock.clone());

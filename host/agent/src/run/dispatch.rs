@@ -25,6 +25,7 @@ use crate::limits::UnknownToolPolicy;
 use crate::model::ToolDelivery;
 use crate::outcome::RunFailure;
 use crate::toolbox::facade_path;
+use toolwit_core::decode_encoded_values;
 use toolwit_core::{Arguments, NamedTool, ToolContext, ToolDefinition, ToolLookup};
 use toolwit_core::{Error, ErrorKind};
 
@@ -66,14 +67,16 @@ pub(super) struct Dispatch<'l, 'c> {
 }
 
 impl<'l, 'c> Dispatch<'l, 'c> {
-    /// Looks up the calls of a response, and refuses those beyond the quota.
+    /// Looks up the calls of a response, and refuses those that a person has denied and those beyond the quota.
     pub(super) fn new(run: &'l mut RunState<'c>, calls: Vec<PreparedCall>, quota: &CallQuota) -> Self {
         let toolbox = &run.conversation.toolbox;
         let is_gateway = toolbox.delivery() == ToolDelivery::Gateway;
         let mut earlier_calls = EarlierCalls::default();
         let calls = calls.into_iter().enumerate().map(|(index, call)| {
             let call = if is_gateway { call.resolve_gateway() } else { call };
-            let state = match (quota.refusal(index), toolbox.look_up(&call.requested_name)) {
+            let denial = run.conversation.denied_calls.get(&call.history_call.id).cloned();
+            let refusal = denial.or_else(|| quota.refusal(index));
+            let state = match (refusal, toolbox.look_up(&call.requested_name)) {
                 (Some(error), _) => CallState::Refused(error),
                 (None, ToolLookup::Found(tool)) => {
                     let must_wait = earlier_calls.may_change(&tool, toolbox) || run.gate(&tool) != CallGate::Ungated;
@@ -233,7 +236,9 @@ pub(super) fn begin_call(
         return finish_recovered(run.context.clone(), call.arguments.clone().ok(), tool, outcome).boxed();
     }
     tracing::debug!(tool = %tool.name, "a tool call starts");
+    // Guards, interceptors and the journal see the values that the tool gets.
     let arguments = call.arguments.clone().unwrap_or_default();
+    let arguments = decode_encoded_values(&tool.definition.input_schema, arguments);
     let id = &call.history_call.id;
     let context = if run.receives_late_results {
         run.conversation.late_results.context_for_call(id, &run.context)

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::run_state::RunState;
-use crate::event::{Event, RecordedPicture};
+use crate::event::{AttachedPictures, Event};
 use crate::outcome::RunFailure;
 use toolwit_core::limits::{PICTURES_PER_MESSAGE_MAX, PICTURES_PER_REQUEST_MAX, REQUEST_PICTURES_BYTES_MAX};
 use toolwit_core::{Artifact, Error, ErrorKind, Message, Phase, Picture, Role};
@@ -14,9 +14,9 @@ pub(super) fn attach_to_prompt(run: &mut RunState<'_>, pictures: Vec<Picture>) {
         return;
     }
     let history = &mut run.conversation.history;
-    let recorded = RecordedPicture::record_all(&pictures, history.messages());
+    let attached = AttachedPictures::record(&pictures, history.messages());
     history.attach_pictures(pictures);
-    run.emit(&Event::PicturesAttached { pictures: recorded });
+    run.emit(&Event::PicturesAttached(attached));
 }
 
 /// Returns the failure of a run whose message has too many pictures, or `None` if it has not.

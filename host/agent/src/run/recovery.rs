@@ -38,14 +38,10 @@ pub(super) struct RecoveryPlan {
 }
 
 /// Decides for each open call that began whether the call runs again. The caller has checked that no open call is
-/// [unresolved](OpenCall::is_unresolved). `outcomes` has the outcomes of the calls that are already decided.
-pub(super) fn plan_recovery(
-    open_calls: &[OpenCall],
-    tools: &ToolSet,
-    outcomes: HashMap<String, RecordedOutcome>,
-) -> RecoveryPlan {
+/// [unresolved](OpenCall::is_unresolved).
+pub(super) fn plan_recovery(open_calls: &[OpenCall], tools: &ToolSet) -> RecoveryPlan {
     let mut plan = RecoveryPlan {
-        outcomes,
+        outcomes: HashMap::new(),
         rerun_ids: Vec::new(),
         earlier_starts: HashMap::new(),
         earlier_answers: HashMap::new(),
@@ -72,7 +68,7 @@ pub(super) fn plan_recovery(
 }
 
 /// Restores the tools that the resume could not restore, as far as the strategies can, and checks that the open calls have their
-/// tools. Returns the outcomes of the calls that a person denied although their tools are gone, by the ids of the calls.
+/// tools. Returns the errors of the calls that a person denied although their tools are gone, by the ids of the calls.
 ///
 /// # Errors
 /// [`RunFailure::Tool`] if a call has lost its tool that began and would run again, or that waits for an approval and was not
@@ -81,12 +77,12 @@ pub(super) fn plan_recovery(
 pub(super) async fn recover_tools(
     run: &mut RunState<'_>,
     interrupted: &InterruptedRun,
-) -> Result<HashMap<String, RecordedOutcome>, RunFailure> {
+) -> Result<HashMap<String, Error>, RunFailure> {
     recover_needed_tools(run, interrupted).await;
     let conversation = &*run.conversation;
-    let is_lost = |tool: &ToolId| conversation.toolbox.entities().is_lost(tool);
+    let is_gone = |tool: &ToolId| conversation.toolbox.is_gone(tool);
     let (mut denied, mut gone) = (HashMap::new(), Vec::new());
-    for question in interrupted.questions.iter().filter(|question| is_lost(&question.tool)) {
+    for question in interrupted.questions.iter().filter(|question| is_gone(&question.tool)) {
         let answer = match &conversation.journal {
             Some(journal) => journal.stored_answer(&question.id).await,
             None => Ok(None),
@@ -96,7 +92,7 @@ pub(super) async fn recover_tools(
             Some(Approval::Denied { reason }) => {
                 let message = format!("the call was not approved: {reason}");
                 let error = Error::new(ErrorKind::Denied, Phase::Validate, message);
-                denied.insert(question.id.clone(), refused_outcome(error.with_tool(&question.name)));
+                denied.insert(question.id.clone(), error.with_tool(&question.name));
             }
             _ => gone.push((&question.tool, question.name.as_str(), &question.id)),
         }
@@ -106,7 +102,7 @@ pub(super) async fn recover_tools(
         gone.extend(started.map(|started| (&started.tool, started.name.as_str(), &open_call.call.id)));
     }
     let is_method = |tool: &ToolId| tool.unbound() != *tool;
-    gone.retain(|(tool, ..)| is_lost(tool) && !is_method(tool));
+    gone.retain(|(tool, ..)| is_gone(tool) && !is_method(tool));
     if gone.is_empty() {
         return Ok(denied);
     }
@@ -127,12 +123,12 @@ async fn recover_needed_tools(run: &mut RunState<'_>, interrupted: &InterruptedR
     for _ in 0..RECOVERIES_MAX {
         let started = Instant::now();
         recover_lost_tools(run).await;
-        let entities = run.conversation.toolbox.entities();
+        let toolbox = &run.conversation.toolbox;
         let questions = interrupted.questions.iter().map(|question| &question.tool);
         let started_calls = interrupted.open_calls.iter().filter_map(|call| call.started.as_ref());
         let needed = questions.chain(started_calls.map(|started| &started.tool));
-        let is_needed_tool_lost = needed.into_iter().any(|tool| entities.is_lost(tool));
-        if !is_needed_tool_lost || started.elapsed() < SOURCE_WALL_MAX || run.stop.is_cancelled() {
+        let is_needed_tool_gone = needed.into_iter().any(|tool| toolbox.is_gone(tool));
+        if !is_needed_tool_gone || started.elapsed() < SOURCE_WALL_MAX || run.stop.is_cancelled() {
             return;
         }
     }

@@ -56,6 +56,8 @@ pub(crate) struct SingleCallAnswer {
     pub(crate) result: ToolResult,
     /// Whether the declared tools changed.
     pub(crate) has_changed_tools: bool,
+    /// The kind of the error, if the call could not run to its end.
+    pub(crate) error_kind: Option<ErrorKind>,
 }
 
 impl SingleCall {
@@ -183,7 +185,7 @@ impl EndedCall {
         {
             withhold_revealed_tools(result, &self.tool.name);
         }
-        let result = record_call(&mut run, self.prepared, self.tool, finished, &mut end_requests);
+        let (result, error_kind) = record_call(&mut run, self.prepared, self.tool, finished, &mut end_requests);
         let has_changed_tools = run.tally.has_changed_declarations;
         drop(run);
         conversation.history.clear();
@@ -195,6 +197,7 @@ impl EndedCall {
             tool,
             result,
             has_changed_tools,
+            error_kind,
         }
     }
 }

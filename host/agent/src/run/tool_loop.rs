@@ -1,6 +1,7 @@
 //! The tool loop: it repeats inference and calls until the run ends.
 
-use serde_json::Value;
+mod settings;
+
 use tokio::time::Instant;
 
 use super::dispatch::{CallQuota, Dispatch};
@@ -48,30 +49,6 @@ impl<'c> ToolLoop<'c> {
             pictures: Vec::new(),
             is_open: false,
         }
-    }
-
-    /// Adds the tools of roles for this turn.
-    pub(crate) fn with_roles(mut self, roles: Vec<String>) -> Self {
-        self.roles = roles;
-        self
-    }
-
-    /// Sets the JSON Schema of the answer.
-    pub(crate) fn with_answer_schema(mut self, schema: Value) -> Self {
-        self.run.answer_schema = Some(schema);
-        self
-    }
-
-    /// Adds pictures to the user message.
-    pub(crate) fn with_pictures(mut self, pictures: Vec<Picture>) -> Self {
-        self.pictures = pictures;
-        self
-    }
-
-    /// Makes background calls part of the run: an answer of the model is final only when no background call is open.
-    pub(crate) fn awaiting_background(mut self) -> Self {
-        self.awaits_background = true;
-        self
     }
 
     /// Answers a user message or, without a message, the late results of background calls.
@@ -152,7 +129,7 @@ impl<'c> ToolLoop<'c> {
         }
         self.prepare().await?;
         let run = &mut self.run;
-        let denied = recover_tools(run, &interrupted).await?;
+        run.conversation.denied_calls = recover_tools(run, &interrupted).await?;
         run.context = run.context.clone().with(LOOP_ID, interrupted.loop_id.clone());
         let tools = run.conversation.toolbox.callable();
         let changed = changed_tools(&interrupted.last_starts, tools, &run.context).await;
@@ -160,7 +137,7 @@ impl<'c> ToolLoop<'c> {
         run.tally.restore(&interrupted);
         run.conversation.process.begin_run(None);
         run.conversation.toolbox.declare_again(&interrupted.declared_tools);
-        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable(), denied);
+        let plan = plan_recovery(&interrupted.open_calls, run.conversation.toolbox.callable());
         run.conversation.recovered_outcomes = plan.outcomes;
         run.conversation.earlier_starts = plan.earlier_starts;
         run.conversation.earlier_answers = plan.earlier_answers;

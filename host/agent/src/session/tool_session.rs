@@ -11,7 +11,7 @@ use crate::injection::InjectionStrategy;
 use crate::run::{SingleCall, SingleCallStart, begin_silent_turn};
 use crate::state::ConversationState;
 use toolwit_core::{
-    Arguments, Caller, Effect, Error, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult,
+    Arguments, Caller, Effect, Error, ErrorKind, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult,
 };
 
 /// A conversation without a model. Its calls come from outside, such as from an MCP client.
@@ -63,6 +63,8 @@ pub struct SessionAnswer {
     pub result: ToolResult,
     /// Whether the call changed the declared tools.
     pub has_changed_tools: bool,
+    /// The kind of the error, if the call could not run to its end.
+    pub error_kind: Option<ErrorKind>,
 }
 
 impl ToolSession {
@@ -120,6 +122,23 @@ impl ToolSession {
             tools.push((session_tool, effect));
         }
         tools
+    }
+
+    /// Returns the effect that a call would have now. `None` if no tool with this name can be called.
+    pub async fn effect(&self, name: &str, arguments: &Arguments, context: &ToolContext) -> Option<Effect> {
+        let (tool, approvals) = {
+            let conversation = self.conversation.lock().await;
+            let ToolLookup::Found(named) = conversation.toolbox.look_up(name) else {
+                return None;
+            };
+            (named.tool, conversation.approvals.clone())
+        };
+        let context = self.context.merged_with(context);
+        let access = match approvals {
+            Some(approvals) => approvals.access(&*tool, arguments, &context).await,
+            None => tool.access(arguments, &context).await,
+        };
+        Some(access.effect)
     }
 
     /// Returns the callable tool of this name, declared or hidden.
@@ -194,6 +213,7 @@ impl ToolSession {
                     tool: None,
                     result: ToolResult::text(guidance),
                     has_changed_tools: has_other_tools,
+                    error_kind: None,
                 });
             }
         };
@@ -204,6 +224,7 @@ impl ToolSession {
             tool: Some(answer.tool),
             result: answer.result,
             has_changed_tools: answer.has_changed_tools || has_other_tools,
+            error_kind: answer.error_kind,
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::limits::LoopLimits;
 use crate::model::{ChatModel, ChatOptions};
 use crate::process::AgentProcess;
 use crate::toolbox::Toolbox;
-use toolwit_core::{Approvals, Blackboard, Caller, Tool, ToolContext};
+use toolwit_core::{Approvals, Blackboard, Caller, Error, Tool, ToolContext};
 
 pub(crate) use call_ids::CallIds;
 pub(crate) use history::{History, cancelled_call, error_text};
@@ -57,6 +57,8 @@ pub(crate) struct ConversationState {
     pub(crate) interrupted_run: Option<InterruptedRun>,
     /// The outcomes of the interrupted run's calls that do not run again, by the ids of the calls.
     pub(crate) recovered_outcomes: HashMap<String, RecordedOutcome>,
+    /// The errors of the interrupted run's calls that a person denied although their tools are gone, by the ids of the calls.
+    pub(crate) denied_calls: HashMap<String, Error>,
     /// The recorded starts of the interrupted run's calls that run again, by the ids of the calls.
     pub(crate) earlier_starts: HashMap<String, RecordedStart>,
     /// The answered questions of the interrupted run's calls that run again, by the ids of the calls.

@@ -99,7 +99,7 @@ async fn each_call_of_a_session_has_an_idempotency_key_of_its_own() {
 
 // accept: 133
 #[tokio::test]
-async fn the_start_of_a_call_is_stored_before_its_effect_whoever_makes_it() {
+async fn the_start_of_a_call_of_a_tool_or_an_agent_is_stored_before_its_effect() {
     let (store, found) = (MemoryJournalStore::new(), CallLog::default());
     let pay = || store_reader("pay", EffectClass::Write, &store, &found);
     let helper = agent("helper", [call([("pay", json!({"order": "B"}))]), reply("ok")]).with_tools([pay()]);

@@ -268,7 +268,8 @@ async fn many_tools_cause_a_warning_and_too_many_evict_the_least_recently_used()
 #[tokio::test]
 async fn a_customer_without_an_id_is_returned_without_tools() {
     let (outcome, model) = run_steps([search(["", "c-1"]), reply("ok")]).await;
-    assert_eq!(tool_results(&outcome.history)[0], r#"["","c-1"]"#);
+    let result = "[\"\",\"c-1\"]\n[a `customer` has no tools: its id is empty]";
+    assert_eq!(tool_results(&outcome.history)[0], result, "the model reads the reason");
     let invalid = &model.events_named("provider_invalid")[0];
     assert_eq!(
         (&invalid["type"], &invalid["reason"]),

@@ -107,7 +107,10 @@ async fn a_facade_beyond_the_depth_limit_is_withheld() {
     let last = parse_json(tool_results(&outcome.history)[FACADE_DEPTH_MAX]);
     assert_eq!(
         (&last["available_tools"], &last["note"]),
-        (&json!([]), &json!("its tools cannot be used in this conversation"))
+        (
+            &json!([]),
+            &json!("its tools cannot be used: it is nested in 8 facades, which is the limit")
+        )
     );
 }
 

@@ -34,6 +34,7 @@ mod live_objects;
 pub(crate) mod log;
 mod nested;
 mod nested_events;
+mod numbered_objects;
 mod pending_approvals;
 mod pictures;
 mod processes;

@@ -68,7 +68,12 @@ async fn store_of_waiting_run(notes: &Notes) -> MemoryJournalStore {
     let builder = builder
         .tool(note_facade(notes, EffectClass::Write, true))
         .approvals(approvals);
-    let mut conversation = builder.journal(journal).build().unwrap();
+    suspend_at_question(builder.journal(journal).build().unwrap(), &store).await;
+    store
+}
+
+/// Runs a turn until a question is stored, and suspends the run.
+async fn suspend_at_question(mut conversation: Conversation, store: &MemoryJournalStore) {
     let suspension = conversation.suspension().unwrap();
     let suspended = async {
         while store.pending_approvals(&session_id()).await.unwrap().is_empty() {
@@ -80,7 +85,6 @@ async fn store_of_waiting_run(notes: &Notes) -> MemoryJournalStore {
         result = conversation.run("go") => panic!("the run does not wait: {result:?}"),
         () = suspended => {}
     }
-    store
 }
 
 /// Opens the session as another process would.
@@ -276,4 +280,59 @@ async fn a_facade_that_is_opened_again_after_a_resume_replaces_its_lost_tools() 
         .resume(model.events());
     let outcome = builder.run("once more").await.unwrap();
     assert_eq!(tool_results(&outcome.history).pop().unwrap(), "note_write");
+}
+
+/// A source with the tool `note_write`, unless it is down.
+struct NoteServer(bool);
+
+#[async_trait]
+impl ToolSource for NoteServer {
+    fn name(&self) -> &str {
+        "notes"
+    }
+
+    async fn tools(&self, _: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
+        match self.0 {
+            true => Ok(vec![echo("note_write")]),
+            false => Err(Error::new(ErrorKind::Io, Phase::Load, "the server is down")),
+        }
+    }
+}
+
+fn with_role(builder: ConversationBuilder, is_up: bool) -> ConversationBuilder {
+    let config = GroupsConfig::parse("[groups.office]\nprovider = 'notes'").unwrap();
+    let groups = ToolGroups::new()
+        .with_source(NoteServer(is_up))
+        .with_config(config)
+        .unwrap();
+    builder.groups(groups).role("office")
+}
+
+#[tokio::test]
+async fn a_run_whose_role_has_lost_the_tool_is_not_continued_and_a_denial_reaches_the_model() {
+    let store = MemoryJournalStore::new();
+    let (builder, _) = TestModel::playing([write(), reply("never")]);
+    let journal = Journal::create(&store, &session_id()).await.unwrap();
+    let approvals = || Approvals::new(ApprovalPolicy::default()).with_approver(SilentApprover);
+    let builder = with_role(builder, true).approvals(approvals()).journal(journal);
+    suspend_at_question(builder.build().unwrap(), &store).await;
+    for is_denied in [false, true] {
+        let pending = store.pending_approvals(&session_id()).await.unwrap();
+        if is_denied {
+            let reason = "not that one".to_owned();
+            let answer = Approval::Denied { reason }.into();
+            store
+                .answer_approval(&session_id(), pending[0].number, answer)
+                .await
+                .unwrap();
+        }
+        let (builder, _) = TestModel::playing([reply("done")]);
+        let journal = Journal::open(&store, &session_id()).await.unwrap();
+        let builder = with_role(builder, false).approvals(approvals()).journal(journal);
+        let mut conversation = builder.build().unwrap();
+        match resume(&mut conversation).await {
+            Ok(_) => assert!(is_denied && last_result(&conversation).contains("not that one")),
+            Err(error) => assert!(!is_denied && error.to_string().contains("`note_write`"), "{error}"),
+        }
+    }
 }

@@ -167,3 +167,39 @@ async fn a_trace_with_an_interrupted_answer_replays_without_differences() {
     let (differences, _) = replay(&text).await;
     assert!(differences.is_empty(), "{differences:#?}");
 }
+
+/// Returns the builder of a conversation whose agent calls `look`. The models do not give ids to their calls.
+fn builder_with_agent() -> ConversationBuilder {
+    let without_ids = |step: Step| edit_response(step, |response| response.tool_calls[0].id.clear());
+    let (_, agent_model) = TestModel::playing([without_ids(call([("look", json!({}))])), reply("ok")]);
+    let agent = AgenticTool::new("agent", "Works.")
+        .with_model(agent_model)
+        .with_tools(tools(&Arc::default()));
+    let steps = [
+        without_ids(call([("agent", json!({"task": "go"}))])),
+        without_ids(call([("look", json!({}))])),
+        reply("Done."),
+    ];
+    let (builder, _) = TestModel::playing(steps);
+    builder.tools(tools(&Arc::default())).tool(agent).nested_events(true)
+}
+
+// accept: 126
+#[tokio::test]
+async fn the_calls_after_an_agent_have_the_recorded_ids_although_the_agent_does_not_run_again() {
+    let trace = Arc::new(Trace::new(Vec::new()));
+    let builder = builder_with_agent().journal(Journal::unstored());
+    let mut conversation = builder.shared_observer(trace.clone()).build().unwrap();
+    conversation.run("go").await.unwrap();
+    drop(conversation);
+    let text = String::from_utf8(Arc::into_inner(trace).unwrap().into_inner()).unwrap();
+    assert!(text.contains("call_3"), "the agent has the id call_2");
+    let replay = Replay::new(Recording::parse(&text).unwrap()).start();
+    let mut conversation = builder_with_agent().replay(&replay).build().unwrap();
+    let outcome = conversation
+        .run_replay(&replay, CancellationToken::new())
+        .await
+        .unwrap();
+    assert_eq!(outcome.unwrap().text(), "Done.");
+    assert!(replay.differences().is_empty(), "{:#?}", replay.differences());
+}

@@ -13,10 +13,13 @@ use indexmap::IndexSet;
 
 use self::declared_tools::DeclaredTools;
 use crate::event::Event;
-use crate::injection::{CallLog, ConversationView, Entities, Injection, Lineage, PastCall};
+use crate::injection::{CallLog, ConversationView, Entities, Injection, Lineage, PastCall, number_objects};
 use crate::limits::LoopLimits;
 use crate::model::{DeclaredTool, ToolDelivery};
-use toolwit_core::{AddOutcome, Message, NamedTool, Tool, ToolId, ToolLookup, ToolName, ToolSet, tool_identities};
+use toolwit_core::{
+    AddOutcome, Message, NamedTool, Tool, ToolId, ToolLookup, ToolName, ToolProvider, ToolResult, ToolSet,
+    tool_identities,
+};
 
 pub(crate) use facade_path::facade_path;
 pub(crate) use gateway::{CALL_TOOL, gateway_target, gateway_tool};
@@ -118,6 +121,11 @@ impl Toolbox {
         &self.entities
     }
 
+    /// Gives numbers to the objects of a result that have no id, except those that `is_claimed` accepts.
+    pub(crate) fn number_objects(&mut self, result: &mut ToolResult, is_claimed: impl Fn(&dyn ToolProvider) -> bool) {
+        number_objects(result, &mut self.entities, self.calls.all().len(), is_claimed);
+    }
+
     /// Adds a tool that was injected before the conversation was resumed. `is_lost` is set for a method of an entity
     /// whose object no longer exists.
     pub(crate) fn restore_injected(&mut self, trigger: &ToolName, name: ToolName, tool: Arc<dyn Tool>, is_lost: bool) {
@@ -138,6 +146,11 @@ impl Toolbox {
         }
         let ids = self.callable.iter().map(|tool| &tool.definition.id);
         ids.filter(|id| self.entities.is_lost(id)).cloned().collect()
+    }
+
+    /// Returns whether a tool of an earlier process cannot be called: it is lost, or the conversation does not have it.
+    pub(crate) fn is_gone(&self, tool: &ToolId) -> bool {
+        self.entities.is_lost(tool) || self.callable.by_id(tool).is_none()
     }
 
     /// Replaces a method of an entity by a method with a live object, and removes the mark of a lost tool.

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 
-use crate::output::page::{BAD, FAINT, NAME, Page, WARN, counted};
+use crate::output::page::{BAD, FAINT, NAME, Page, WARN, counted, visible};
 use crate::output::printer::escape_controls;
 use toolwit::Arguments;
 use toolwit::agent::RecordedApprovalRequest;
@@ -113,7 +113,7 @@ fn write_field(page: &mut Page, label: &str, value: impl std::fmt::Display) {
     page.spaces(2)
         .styled(FAINT, label)
         .spaces(11_usize.saturating_sub(label.len()))
-        .text(value)
+        .text(visible(value))
         .end();
 }
 

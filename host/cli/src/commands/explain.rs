@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::input::access::{parse_access, parse_http_target};
 use crate::input::limits::LimitFlags;
 use crate::input::plugins::{GrantAndSecretFlags, PluginFlags, find_plugin};
-use crate::output::page::{BAD, GOOD, Page};
+use crate::output::page::{BAD, GOOD, Page, visible};
 use crate::output::printer::{Format, Printer};
 use toolwit::Error;
 use toolwit::grants::Explanation;
@@ -59,7 +59,7 @@ impl Explain {
             Format::Human => {
                 let mut page = Page::new();
                 let (style, word) = if is_allowed { (GOOD, "allowed") } else { (BAD, "denied") };
-                page.styled(style, word).text(": ").text(explanation).end();
+                page.styled(style, word).text(": ").text(visible(explanation)).end();
                 printer.print_page(&page)?;
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::commands::ranked_tools::{RankFlag, RankedTools};
 use crate::exit::Exit;
@@ -56,14 +57,20 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, printer: Printer) -> Result<Exit, Failure> {
-        let servers = self.mcp.servers(&self.secrets)?;
+        let config = self.mcp.config()?;
+        let servers = McpServers::new(&config, &McpFlags::client_options(&self.secrets));
         let host = self.plugins.load_with_servers(&LimitFlags::default(), &servers).await?;
         let registry = host.registry();
         if let Some(query) = self.query() {
             return print_ranked(&registry, query, printer).await;
         }
         let packages = registry.packages();
-        let server_documents = self.describe_servers(&servers, printer).await;
+        let mut server_documents = self.describe_servers(&servers, printer).await;
+        server_documents.extend(
+            config
+                .invalid_servers()
+                .map(|(name, error)| ServerDocument::invalid(name, error)),
+        );
         match printer.format() {
             Format::Json => {
                 let code = CodeStates::of_host(&host);
@@ -96,17 +103,20 @@ impl List {
         }
     }
 
-    /// Describes the servers. Contacts them only with `--contact`.
+    /// Describes the servers. Contacts them only with `--contact`, all at once.
     async fn describe_servers(&self, servers: &McpServers, printer: Printer) -> Vec<ServerDocument> {
         if !self.contact {
             return servers.iter().map(ServerDocument::not_contacted).collect();
         }
-        let mut server_documents = Vec::new();
-        for server in servers.iter() {
-            let text = format!("contacting {}", server.config().name);
-            server_documents.push(with_spinner(printer, &text, ServerDocument::contact(server)).await);
+        let names: Vec<_> = servers.iter().map(|server| server.config().name.as_str()).collect();
+        let text = format!("contacting {}", names.join(", "));
+        let mut contacts = JoinSet::new();
+        for (position, server) in servers.iter().cloned().enumerate() {
+            contacts.spawn(async move { (position, ServerDocument::contact(&server).await) });
         }
-        server_documents
+        let mut documents = with_spinner(printer, &text, contacts.join_all()).await;
+        documents.sort_by_key(|(position, _)| *position);
+        documents.into_iter().map(|(_, document)| document).collect()
     }
 }
 

@@ -75,6 +75,8 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) async fn run(self, printer: Printer, cancel: &CancellationToken) -> Result<Exit, Failure> {
         let (approvals, content) = (self.host_flags.approval_policy()?, self.host_flags.content()?);
+        // Read before a host is built, so that every host protects the files that it names.
+        let config = self.config.as_deref().map(HttpServerConfig::read).transpose()?;
         let host = self.host_flags.build(None).await?;
         warn_about_broken(printer, &host.registry());
         let mut options = HttpOptions::new(self.http);
@@ -90,10 +92,8 @@ impl Serve {
             let principal = Principal::new("token", host.clone()).with_approvals(approvals.clone());
             options = options.with_token(AccessToken::new(&read_token(file)?, principal)?);
         }
-        if let Some(file) = &self.config {
-            options = self
-                .with_config(options, &HttpServerConfig::read(file)?, &host, &approvals)
-                .await?;
+        if let Some(config) = &config {
+            options = self.with_config(options, config, &host, &approvals).await?;
         }
         let listener = HttpListener::bind(options).await?;
         let mut page = Page::new();

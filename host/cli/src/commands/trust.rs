@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::project_trust::{ProjectTrust, Proposal, Trust};
-use crate::output::page::{Page, TITLE};
+use crate::output::page::{Page, TITLE, visible};
 use crate::output::printer::{Format, Printer};
 use crate::shell::SuggestedCommand;
 use toolwit::grants::{Grant, GrantRules, GrantedVersion, SecretSource};
@@ -16,11 +16,7 @@ use toolwit::{Error, ErrorKind, Phase};
 const EXAMPLES: &str = "\
 Examples:
   toolwit trust                            show the proposal of the project in this directory
-  toolwit trust --accept 4f1c92d0a37be615  accept the proposal, if it still has this digest";
-
-/// The number of characters of a digest that a hint shows, and the minimum for `--accept`. If 8 characters were enough,
-/// the author of a project could find another proposal with the same 8 characters within minutes.
-const DIGEST_CHARS_MIN: usize = 16;
+  toolwit trust --accept DIGEST            accept the proposal, if it still has this digest";
 
 /// Show the grants, limits and MCP servers that a project proposes, or accept them
 ///
@@ -32,7 +28,7 @@ const DIGEST_CHARS_MIN: usize = 16;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TrustProject {
-    /// Accept the proposal with this digest; its first 16 characters are enough
+    /// Accept the proposal with this digest, of 64 characters
     #[arg(long, value_name = "DIGEST")]
     accept: Option<String>,
 }
@@ -48,18 +44,12 @@ impl TrustProject {
         }
         let proposal = project.proposal()?;
         let digest = proposal.digest();
-        if let Some(prefix) = &self.accept {
-            if prefix.len() < DIGEST_CHARS_MIN {
-                let message =
-                    format!("the digest `{prefix}` is too short: it must have at least {DIGEST_CHARS_MIN} characters");
+        if let Some(accepted) = &self.accept {
+            // A part of the digest is not enough: the author of a project could find another proposal with the same part.
+            if *accepted != digest {
+                let message = format!("the project's proposal does not have the digest `{accepted}`");
                 return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion("`toolwit trust` shows the digest")
-                    .into());
-            }
-            if !digest.starts_with(prefix) {
-                let message = format!("the project's proposal does not have the digest `{prefix}`");
-                return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
-                    .with_suggestion("`toolwit trust` shows the proposal and its digest")
+                    .with_suggestion("`toolwit trust` shows the proposal and its full digest")
                     .into());
             }
             project.accept(&proposal)?;
@@ -83,7 +73,7 @@ impl TrustProject {
         if is_accepted {
             printer.message(Page::new().text("the proposal is accepted").end());
         } else {
-            let accept = SuggestedCommand::new("trust").option("accept", &digest[..DIGEST_CHARS_MIN]);
+            let accept = SuggestedCommand::new("trust").option("accept", &digest);
             printer.hint(format_args!("`{accept}` accepts the proposal for this directory"));
         }
         Ok(Exit::Success)
@@ -102,21 +92,20 @@ fn grants_document(grants: &GrantsContent) -> Vec<Value> {
 fn proposal_page(proposal: &Proposal) -> Page {
     let mut page = Page::new();
     for grant in proposal.grants.iter().flat_map(|grants| &grants.grants().grants) {
-        page.styled(TITLE, &grant.plugin);
+        page.styled(TITLE, visible(&grant.plugin));
         match &grant.version {
             GrantedVersion::Any => page.text("  any version"),
             GrantedVersion::Digest(digest) => page.text("  ").text(digest),
         };
         page.text(format_args!("  {}", grant.scope)).end();
         for line in grant.rules.describe().into_iter().chain(describe_values(&grant.rules)) {
-            // The user must see the full rule before accepting it. Line breaks are replaced, so that one rule does not
-            // look like two.
-            page.block(2, Style::new(), &line.replace(['\r', '\n'], "⏎"));
+            // The user must see the full rule before accepting it, with every character of it.
+            page.block(2, Style::new(), &visible(line));
         }
     }
     if let Some(index) = &proposal.index {
         page.title("Package index");
-        page.spaces(2).text(index).end();
+        page.block(2, Style::new(), &visible(index));
     }
     if proposal.wasi_p3 {
         page.title("WASI 0.3, for which wasmtime publishes no security patches");
@@ -125,20 +114,19 @@ fn proposal_page(proposal: &Proposal) -> Page {
     if !proposal.interceptors.is_empty() {
         page.title("Interceptors, which see and can change every call that they wrap");
         for setting in &proposal.interceptors {
-            page.spaces(2).text(setting).end();
+            page.block(2, Style::new(), &visible(setting));
         }
     }
     if !proposal.servers.is_empty() {
         page.title("MCP servers");
         for line in proposal.servers.describe() {
-            // As for a rule: the full description in one line.
-            page.block(2, Style::new(), &line.replace(['\r', '\n'], "⏎"));
+            page.block(2, Style::new(), &visible(line));
         }
     }
     if !proposal.limits.is_empty() {
         page.title("Limits above the defaults");
         for line in proposal.limits.describe() {
-            page.spaces(2).text(line).end();
+            page.block(2, Style::new(), &visible(line));
         }
     }
     page

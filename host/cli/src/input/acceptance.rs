@@ -26,6 +26,9 @@ const NAME_CHARS_MAX: usize = 200;
 pub(super) struct AcceptanceRecord {
     /// The digest of the proposal.
     pub(super) digest: String,
+    /// The identity of the accepted directory. `None` in records of earlier versions of Toolwit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) directory: Option<String>,
     /// The accepted grants. Records of earlier versions of Toolwit do not have this field. For these records, the copy
     /// of the grants applies if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,6 +170,26 @@ fn write_record(record_file: &LockedFile, record: &AcceptanceRecord) -> Result<(
 fn acceptance_error(reason: &dyn std::fmt::Display) -> Error {
     let message = format!("the proposal cannot be accepted: {reason}");
     Error::new(ErrorKind::Configuration, Phase::Registry, message)
+}
+
+impl AcceptanceRecord {
+    /// Returns whether the record is for this directory, and not for another one that was at the same path.
+    pub(super) fn is_for(&self, directory: &Path) -> bool {
+        self.directory.is_none() || self.directory == directory_identity(directory)
+    }
+}
+
+/// Returns the identity of a directory: its inode and its birth time, as far as the system reports them. The number of the device
+/// is not part of it, because it can change when the machine starts.
+pub(super) fn directory_identity(directory: &Path) -> Option<String> {
+    let metadata = std::fs::metadata(directory).ok()?;
+    #[cfg(unix)]
+    let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
+    #[cfg(not(unix))]
+    let inode = 0;
+    let created = metadata.created().ok();
+    let created = created.and_then(|created| created.duration_since(std::time::UNIX_EPOCH).ok());
+    Some(format!("{inode}:{}", created.map_or(0, |created| created.as_nanos())))
 }
 
 /// Encodes the path of a directory as a file name. Different directories have different names.

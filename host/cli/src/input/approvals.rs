@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::configuration::configuration_file;
 use super::environment::variable;
+use super::host_files::require_not_written_by_plugin;
 use super::paths::absolute_if_set;
 use toolwit::registry::OperatorPolicy;
 use toolwit::tool::{ApprovalMode, ApprovalPolicy};
@@ -81,10 +82,13 @@ impl ApprovalFlags {
 
     fn operator_policy(&self) -> Result<OperatorPolicy, Error> {
         let policy = match &self.named_file() {
-            Some(path) => Some(OperatorPolicy::read(path)?.ok_or_else(|| {
-                let message = format!("the policy file {} does not exist", path.display());
-                Error::new(ErrorKind::Configuration, Phase::Registry, message)
-            })?),
+            Some(path) => {
+                require_not_written_by_plugin(path)?;
+                Some(OperatorPolicy::read(path)?.ok_or_else(|| {
+                    let message = format!("the policy file {} does not exist", path.display());
+                    Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                })?)
+            }
             None => match configuration_file(OperatorPolicy::FILE_NAME) {
                 Ok(path) => OperatorPolicy::read(&path)?,
                 Err(_) => None,

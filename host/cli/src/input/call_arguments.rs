@@ -107,7 +107,11 @@ pub(crate) async fn read_object(word: String, cancel: &CancellationToken) -> Res
     }
 }
 
-/// Reads text from standard input (`-`) or a file, whose path may start with `@`.
+/// The character with which some editors and shells begin a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Reads text from standard input (`-`) or a file, whose path may start with `@`. Skips a byte order mark, with which some
+/// editors and shells begin a text.
 pub(crate) async fn read_text(source: String, bytes_max: u64, cancel: &CancellationToken) -> Result<String, Error> {
     let source_name = match source.strip_prefix('@').unwrap_or(&source) {
         "-" => "standard input".to_owned(),
@@ -139,6 +143,9 @@ fn read_limited(source: impl Read, bytes_max: u64) -> io::Result<String> {
     source.take(bytes_max + 1).read_to_string(&mut text)?;
     if text.len() as u64 > bytes_max {
         return Err(io::Error::other(format!("it has more than {bytes_max} bytes")));
+    }
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
     }
     Ok(text)
 }

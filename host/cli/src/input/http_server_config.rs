@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::host_files;
 use toolwit::tool::file::{read_private_text_file, read_text_file};
 use toolwit::{Error, ErrorKind, Phase};
 use toolwit_mcp_server::ProtectedResource;
@@ -162,7 +163,9 @@ impl OauthFormat {
 
 impl HttpServerConfig {
     /// Reads a configuration file.
+    /// Its files become files of the host, to which no plugin gets access.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
+        host_files::require_not_written_by_plugin(path)?;
         let text = read_text_file(path, CONFIG_BYTES_MAX).map_err(|error| read_error(path, "configuration", &error))?;
         let format: HttpServerConfigFormat = toml::from_str(&text).map_err(|error| {
             let problem = error.message().trim();
@@ -183,15 +186,32 @@ impl HttpServerConfig {
         let directory = path.parent().unwrap_or(Path::new(""));
         let tokens = format.token.into_iter().map(|token| token.into_token(directory));
         let oauth = format.oauth.map(|oauth| oauth.into_entry(directory));
-        Ok(Self {
+        let config = Self {
             tokens: tokens.collect::<Result<_, _>>().map_err(invalid)?,
             oauth: oauth.transpose().map_err(invalid)?,
-        })
+        };
+        config.files().for_each(host_files::add);
+        Ok(config)
     }
 }
 
-/// Reads a bearer token. A file that other users can read or write is an error.
+impl HttpServerConfig {
+    /// Returns the files with the tokens and the grants of all callers.
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        let rules = self
+            .oauth
+            .iter()
+            .flat_map(|oauth| &oauth.rules)
+            .map(|rule| &rule.rights);
+        let rights = self.tokens.iter().map(|token| &token.rights).chain(rules);
+        let grants = rights.filter_map(|rights| rights.grants.as_deref());
+        self.tokens.iter().map(|token| token.file.as_path()).chain(grants)
+    }
+}
+
+/// Reads a bearer token. A file that other users can read or write, or that a plugin could write, is an error.
 pub(crate) fn read_token(path: &Path) -> Result<String, Error> {
+    host_files::require_not_written_by_plugin(path)?;
     let text = read_private_text_file(path, TOKEN_BYTES_MAX).map_err(|error| {
         // If other users can access the file, the error does not come from the operating system and has no error
         // number. If the operating system denies the access, the error has its number.

@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 
 use super::configuration::configuration_file;
 use super::environment::variable;
+use super::host_files::{add_programs, require_not_written_by_plugin};
 use super::logins::UserLogins;
 use super::paths::absolute;
 use super::project_trust::ProjectTrust;
@@ -52,12 +53,16 @@ impl McpFlags {
         self.no_mcp || !self.files.is_empty()
     }
 
-    /// Returns the servers. Nothing is started or contacted.
+    /// Returns the servers. Nothing is started or contacted. Logs a warning for each server that cannot be used.
     ///
     /// # Errors
     /// If a file cannot be read or is invalid.
     pub(crate) fn servers(&self, secrets: &SecretFlags) -> Result<McpServers, Error> {
-        Ok(McpServers::new(&self.config()?, &Self::client_options(secrets)))
+        let config = self.config()?;
+        for (_, error) in config.invalid_servers() {
+            tracing::warn!("{}", error.message);
+        }
+        Ok(McpServers::new(&config, &Self::client_options(secrets)))
     }
 
     /// Returns the options of the MCP client: the secrets, environment variables and logins of the user. A server
@@ -83,15 +88,19 @@ impl McpFlags {
         if !self.files.is_empty() {
             let mut config = McpConfig::default();
             for file in &self.files {
+                require_not_written_by_plugin(file)?;
                 config = config.merged_with(read_config(file)?);
             }
+            add_programs(&config);
             return Ok(config);
         }
         let user_file = configuration_file(USER_FILE).ok().filter(|file| file.exists());
         let user_config = user_file.map_or_else(|| Ok(McpConfig::default()), |file| read_config(&file))?;
         let project_config = ProjectTrust::find()?.accepted_servers();
         // A server of the user replaces a server of the project with the same name.
-        Ok(project_config.merged_with(user_config))
+        let config = project_config.merged_with(user_config);
+        add_programs(&config);
+        Ok(config)
     }
 }
 

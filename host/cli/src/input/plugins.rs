@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::configuration::{configuration_directory, data_directory};
 use super::environment::variable;
 use super::grants::GrantFlags;
+use super::host_files;
 use super::interceptors::InterceptorFlags;
 use super::limits::LimitFlags;
 use super::paths::absolute;
 use super::project_trust::ProjectTrust;
 use super::secrets::SecretFlags;
-use super::sessions::SessionFlags;
 use super::store::StoreFlags;
 use super::vectors::with_word_vectors;
 use super::wasi::WasiFlags;
@@ -197,19 +196,7 @@ impl PluginFlags {
             .long_running(project.long_running().iter().map(String::as_str))
             .compiler(Compiler::Process(own_program()?))
             .wasi(self.wasi.versions()?);
-        // No plugin may access the configuration directory. It contains grants, secrets and accepted proposals of
-        // projects, including files that this command does not use.
-        if let Ok(directory) = configuration_directory() {
-            builder = builder.protect(directory);
-        }
-        // The data directory and the sessions contain approvals. A plugin that can write to them could approve its own
-        // calls.
-        for path in data_directory()
-            .into_iter()
-            .chain(SessionFlags::default().protected_paths())
-        {
-            builder = builder.protect(path);
-        }
+        builder = host_files::protect(builder);
         for directory in directories {
             builder = builder.plugins(directory);
         }
@@ -249,6 +236,20 @@ impl PluginFlags {
         self
     }
 
+    /// Returns the real paths of the directories with plugins.
+    pub(crate) fn real_directories(&self) -> Vec<PathBuf> {
+        let real = self.directories().unwrap_or_default().into_iter();
+        let real = real.filter_map(|path| std::fs::canonicalize(path).ok());
+        let directory_of = |path: PathBuf| {
+            if path.is_dir() {
+                Some(path)
+            } else {
+                path.parent().map(Path::to_owned)
+            }
+        };
+        real.filter_map(directory_of).collect()
+    }
+
     /// Returns the plugin directories: of the options, else of the environment, else `tools` if it exists.
     pub(crate) fn directories(&self) -> Result<Vec<PathBuf>, Error> {
         if !self.directories.is_empty() {
@@ -277,9 +278,11 @@ fn with_grants_and_secrets(
     grants_and_secrets: &GrantAndSecretFlags,
 ) -> Result<ToolwitBuilder, Error> {
     if let Some(grants) = grants_and_secrets.grants.applied_path()? {
+        host_files::require_not_written_by_plugin(&grants)?;
         builder = builder.grants(grants);
     }
     if let Ok(secrets) = grants_and_secrets.secrets.path() {
+        host_files::require_not_written_by_plugin(&secrets)?;
         builder = builder.secrets(secrets);
     }
     Ok(builder)
@@ -287,10 +290,28 @@ fn with_grants_and_secrets(
 
 /// Returns the path of this program, which is started again to compile components in separate processes.
 fn own_program() -> Result<PathBuf, Error> {
-    std::env::current_exe().map_err(|error| {
-        let message = "the path of the `toolwit` program is unknown";
-        Error::new(ErrorKind::Internal, Phase::Registry, message).with_source(error)
-    })
+    // Without `/proc`, Linux does not tell the path. The first argument then names the program.
+    std::env::current_exe()
+        .or_else(|error| program_of_arguments().ok_or(error))
+        .map_err(|error| {
+            let message = "the path of the `toolwit` program is unknown, perhaps because `/proc` is not mounted";
+            Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                .with_suggestion("mount `/proc`, or start the program with its full path")
+                .with_source(error)
+        })
+}
+
+/// Returns the path of this program by the name with which it was started, in the absolute directories of `PATH` if the name is not
+/// a path.
+fn program_of_arguments() -> Option<PathBuf> {
+    let name = PathBuf::from(std::env::args_os().next()?);
+    if name.components().count() > 1 {
+        return std::path::absolute(name).ok().filter(|program| program.is_file());
+    }
+    let path = variable("PATH")?;
+    let directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
+    let mut programs = directories.map(|directory| directory.join(&name));
+    programs.find(|program| program.is_file())
 }
 
 fn environment_directories() -> Vec<PathBuf> {

@@ -9,7 +9,7 @@ use toolwit::tool::text::sha256;
 use toolwit::{Error, ErrorKind, Phase};
 
 /// The file in a project that configures MCP servers for other MCP clients.
-const MCP_JSON_FILE: &str = ".mcp.json";
+pub(super) const MCP_JSON_FILE: &str = ".mcp.json";
 
 /// The servers that a project proposes. The configuration of a server can start a program and pass values of the user's
 /// environment to it. Therefore, no server is used before the user has accepted it.

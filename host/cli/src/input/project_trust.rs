@@ -13,7 +13,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::acceptance::{AcceptanceFiles, AcceptanceRecord};
+use super::acceptance::{AcceptanceFiles, AcceptanceRecord, directory_identity};
 use super::project_servers::ProjectServers;
 use toolwit::limits::LimitOverrides;
 use toolwit::mcp::McpConfig;
@@ -84,6 +84,8 @@ pub(crate) struct ProjectTrust {
     accepted_grants: Option<PathBuf>,
     /// The record of the accepted proposal, if there is one.
     record: Option<AcceptanceRecord>,
+    /// Whether a proposal was accepted for another directory, which was at the same path.
+    is_replaced: bool,
 }
 
 impl ProjectTrust {
@@ -101,6 +103,8 @@ impl ProjectTrust {
         // Without a configuration directory, nothing was accepted.
         let files = AcceptanceFiles::of_project(&directory).ok();
         let record = files.as_ref().map(AcceptanceFiles::read).transpose()?.flatten();
+        let is_replaced = record.as_ref().is_some_and(|record| !record.is_for(&directory));
+        let record = record.filter(|_| !is_replaced);
         Ok(Self {
             limits: project.limits(),
             index: project.index.url,
@@ -110,6 +114,7 @@ impl ProjectTrust {
             proposed_grants: project.grants.file.map(|file| GrantsFile::new(directory.join(file))),
             accepted_grants: files.and_then(|files| files.accepted_grants(record.as_ref())),
             record,
+            is_replaced,
             directory,
         })
     }
@@ -165,6 +170,7 @@ impl ProjectTrust {
     pub(crate) fn accept(&mut self, proposal: &Proposal) -> Result<(), Error> {
         let record = AcceptanceRecord {
             digest: proposal.digest(),
+            directory: directory_identity(&self.directory),
             index: proposal.index.clone(),
             interceptors: proposal.interceptors.clone(),
             wasi_p3: proposal.wasi_p3,
@@ -174,6 +180,7 @@ impl ProjectTrust {
         };
         let files = AcceptanceFiles::of_project(&self.directory)?;
         self.record = Some(files.accept(record, proposal.grants.as_ref())?);
+        self.is_replaced = false;
         Ok(())
     }
 
@@ -239,6 +246,9 @@ impl ProjectTrust {
     /// Logs a warning if the proposal of the project does not apply.
     pub(crate) fn warn(&self) {
         match self.trust() {
+            Trust::NotAccepted if self.is_replaced => tracing::warn!(
+                "the project was accepted for another directory at this path; what was accepted does not apply; `toolwit trust` shows what the project proposes"
+            ),
             Trust::NotAccepted if self.has_proposal() => tracing::warn!(
                 "the project proposes grants, higher limits, an index, interceptors, WASI 0.3 or MCP servers, which do not apply; `toolwit trust` shows them, and how to accept them"
             ),

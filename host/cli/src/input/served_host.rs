@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::approvals::ApprovalFlags;
 use super::exposure::ExposureFlag;
+use super::host_files::require_not_written_by_plugin;
 use super::interceptors::InterceptorFlags;
 use super::limits::LimitFlags;
 use super::plugins::{GrantAndSecretFlags, PluginFlags};
@@ -77,6 +78,7 @@ impl ServedHostFlags {
             .builder_with_grants(&self.limits, &self.grants_and_secrets)?;
         let mut builder = with_word_vectors(self.interceptors.add_to(builder)?);
         if let Some(grants) = grants {
+            require_not_written_by_plugin(grants)?;
             builder = builder.grants(grants);
         }
         let builder = builder.exposure(exposure).watch(WatchOptions::default());

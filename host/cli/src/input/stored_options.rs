@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::host_files;
+use super::options_code::{require_confirmed, with_code, without_code};
 use super::paths::absolute;
 use super::run_options::{RunOptions, without_unset};
+use super::user_key::UserKey;
 use super::withheld_option::{WithheldOption, withhold_credentials};
 use crate::output::printer::Printer;
 use crate::shell::SuggestedCommand;
@@ -53,6 +56,7 @@ pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error
             let message = format!("the options cannot be stored with the session: {error}");
             Error::new(ErrorKind::Configuration, Phase::Registry, message).with_source(error)
         })?;
+    let settings = with_code(settings, UserKey::load().as_ref());
     if journal.settings().is_none_or(|(_, earlier)| earlier != settings) {
         journal.store_settings(settings);
     }
@@ -63,11 +67,22 @@ pub(crate) fn store(journal: &Journal, options: &RunOptions) -> Result<(), Error
 /// the sandbox are not restored; a hint names them.
 ///
 /// # Errors
-/// If the stored options or the policy file are not valid, or the command line does not repeat a withheld option.
+/// If the stored options or the policy file are not valid, or the command line does not repeat a withheld option or one that another
+/// user may have stored.
 pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Printer) -> Result<RunOptions, Error> {
+    restore_with_key(cli_options, journal, UserKey::load().as_ref(), printer)
+}
+
+fn restore_with_key(
+    cli_options: RunOptions,
+    journal: &Journal,
+    key: Option<&UserKey>,
+    printer: Printer,
+) -> Result<RunOptions, Error> {
     let Some((entry, settings)) = journal.settings() else {
         return Ok(cli_options);
     };
+    let (settings, is_own) = without_code(&settings, key);
     let stored = parse_stored_options(settings).map_err(|reason| {
         let session = journal.session();
         let message = format!("the options of the session `{session}` (entry {entry}) cannot be used: {reason}");
@@ -88,6 +103,9 @@ pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Print
         );
     }
     let mut stored_options = stored.options;
+    if !is_own {
+        require_confirmed(&cli_options, &stored_options)?;
+    }
     if cli_options.model.is_some() && provider(&cli_options) != provider(&stored_options) {
         // The server at the stored URL would receive the key of the other provider.
         stored_options.base_url = None;
@@ -107,6 +125,7 @@ pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Print
         print_not_restored(printer, &format!("--approve {mode}"));
     }
     print_restored(&cli_options, &options, stored.project.as_deref(), printer)?;
+    host_files::add_stored_options(&serde_json::to_value(&options).unwrap_or_default());
     Ok(options)
 }
 
@@ -171,172 +190,4 @@ fn parse_stored_options(settings: Value) -> Result<StoredOptions, String> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use clap::{Args, Command, FromArgMatches};
-    use serde_json::json;
-    use toolwit::agent::MemoryJournalStore;
-
-    use super::*;
-    use crate::output::printer::{Format, Verbosity};
-
-    fn options(flags: &[&str]) -> RunOptions {
-        let command = RunOptions::augment_args(Command::new("test").no_binary_name(true));
-        RunOptions::from_arg_matches(&command.get_matches_from(flags)).unwrap()
-    }
-
-    fn printer() -> Printer {
-        Printer::new(Format::Human, Verbosity::Quiet)
-    }
-
-    /// Stores settings in a session, and returns the reopened journal of the session.
-    async fn journal(settings: Value) -> Journal {
-        let (store, session) = (MemoryJournalStore::new(), "s".parse().unwrap());
-        let journal = Journal::create(&store, &session).await.unwrap();
-        journal.store_settings(settings);
-        journal.commit().await.unwrap();
-        drop(journal);
-        Journal::open(&store, &session).await.unwrap()
-    }
-
-    fn stored_settings(options: &RunOptions) -> Value {
-        let stored = StoredOptions {
-            version: FORMAT_VERSION,
-            project: None,
-            withheld: Vec::new(),
-            options: options.clone(),
-        };
-        without_unset(serde_json::to_value(stored).unwrap())
-    }
-
-    #[tokio::test]
-    async fn each_option_is_restored() {
-        let command = RunOptions::augment_args(Command::new("test"));
-        // `--wasi-p3` is not restored, `--no-mcp` excludes `--mcp`, and the file of `--policy` must exist.
-        let excluded = ["wasi-p3", "no-mcp", "policy"];
-        let mut flags = Vec::new();
-        for argument in command.get_arguments() {
-            let name = argument.get_long().unwrap();
-            let value = match name {
-                "exposure" => "facade",
-                "delivery" => "gateway",
-                "approve" => "always",
-                "effort" => "high",
-                "pictures" => "yes",
-                "tool-calls" => "json",
-                "run-wall" | "wall" => "1500ms",
-                "nested-depth" => "7",
-                "temperature" | "cost" => "1.5",
-                name if excluded.contains(&name) => continue,
-                name if name.ends_with("-bytes") => "4MiB",
-                _ if argument.get_action().takes_values() => "5000",
-                _ => {
-                    flags.push(format!("--{name}"));
-                    continue;
-                }
-            };
-            flags.push(format!("--{name}={value}"));
-        }
-        let flags: Vec<_> = flags.iter().map(String::as_str).collect();
-        let cli_options = options(&flags);
-        let settings = stored_settings(&cli_options);
-        let restored = restore(RunOptions::default(), &journal(settings.clone()).await, printer()).unwrap();
-        assert_eq!(stored_settings(&restored), settings);
-        assert_eq!(count_leaves(&settings["options"]), flags.len(), "{settings}");
-    }
-
-    fn count_leaves(value: &Value) -> usize {
-        match value {
-            Value::Object(fields) => fields.values().map(count_leaves).sum(),
-            _ => 1,
-        }
-    }
-
-    #[tokio::test]
-    async fn options_of_the_command_line_replace_stored_ones() {
-        let stored = [
-            "--model", "openai:a", "--system", "S", "--mcp", "m.toml", "--calls", "3",
-        ];
-        let journal = journal(stored_settings(&options(&stored))).await;
-        let restore_with = |flags: &[&str]| restore(options(flags), &journal, printer()).unwrap();
-        let restored = restore_with(&["--model", "openai:b", "--no-mcp"]);
-        assert_eq!(
-            (restored.model.as_deref(), restored.system.as_deref()),
-            (Some("openai:b"), Some("S"))
-        );
-        assert!(restored.mcp.files().is_empty() && restored.mcp.is_set());
-        assert_eq!(restore_with(&[]).mcp.files().len(), 1);
-    }
-
-    // attack: M5
-    #[tokio::test]
-    async fn hostile_stored_options_are_refused() {
-        let with_version = |(options, reason): (Value, _)| (json!({"version": 1, "options": options}), reason);
-        let hostile_settings = [
-            (json!([]), "version is missing"),
-            (json!({"version": 2}), "version 2 is not supported"),
-            (json!({"version": 1, "granted": true}), "unknown field `granted`"),
-        ];
-        let hostile_options = [
-            (json!({"allow_all": true}), "unknown field `allow_all`"),
-            (json!({"model": 7}), "invalid type"),
-            (json!({"plugins": ["/"]}), "invalid"),
-            (json!({"limits": {"nested_depth": 17}}), "17 is not in the range"),
-            (json!({"limits": {"wall": "-1s"}}), "is not a span of time"),
-            (json!({"model_options": {"max_tokens": 0}}), "0 is not in the range"),
-            (
-                json!({"run_limits": {"context_tokens": 999}}),
-                "999 is not in the range",
-            ),
-            (json!({"approvals": {"approve": "all"}}), "unknown variant `all`"),
-        ];
-        for (settings, reason) in hostile_settings.into_iter().chain(hostile_options.map(with_version)) {
-            let journal = journal(settings).await;
-            let error = restore(RunOptions::default(), &journal, printer()).unwrap_err();
-            assert!(error.message.contains(reason), "{reason}: {error}");
-            assert!(
-                error
-                    .suggestion
-                    .as_deref()
-                    .unwrap()
-                    .contains("toolwit sessions fork s NEW --at 0")
-            );
-        }
-        let journal = journal(json!({"version": 1, "options": {"plugins": {"wasi": {"wasi_p3": true}}}})).await;
-        let restored = restore(RunOptions::default(), &journal, printer()).unwrap();
-        assert!(!restored.plugins.wasi.is_wasi3_enabled(), "`--wasi-p3` is not restored");
-    }
-
-    #[test]
-    fn urls_with_credentials_are_withheld() {
-        for (model, url, withheld) in [
-            ("openai:a", Some("http://localhost:1/v1"), &[][..]),
-            ("openai:a", Some("http://u:p@localhost/v1"), &["--base-url"]),
-            ("openai:a", Some("http://localhost/v1?key=k"), &["--base-url"]),
-            ("openai:a", Some("not a url"), &["--base-url"]),
-            ("openai:a@http://token@localhost/v1", None, &["--model"]),
-            ("openai:a@HTTP://user:password@localhost/v1", None, &["--model"]),
-            ("openai:a@http://localhost/v1", None, &[]),
-        ] {
-            let mut options = RunOptions {
-                model: Some(model.to_owned()),
-                base_url: url.map(str::to_owned),
-                ..RunOptions::default()
-            };
-            let flags: Vec<_> = withhold_credentials(&mut options)
-                .into_iter()
-                .map(WithheldOption::flag)
-                .collect();
-            assert_eq!(flags, withheld, "{model} {url:?}");
-            assert_eq!(options.base_url.is_none(), url.is_none() || withheld == ["--base-url"]);
-        }
-    }
-
-    #[tokio::test]
-    async fn stored_base_url_is_not_used_for_another_provider() {
-        let settings = stored_settings(&options(&["--model", "openai:a", "--base-url", "http://localhost:1"]));
-        let journal = journal(settings).await;
-        let restore_with = |model: &str| restore(options(&["--model", model]), &journal, printer()).unwrap();
-        assert_eq!(restore_with("openai:b").base_url.as_deref(), Some("http://localhost:1"));
-        assert_eq!(restore_with("anthropic:c").base_url, None);
-    }
-}
+mod tests;

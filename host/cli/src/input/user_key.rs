@@ -30,7 +30,7 @@ impl UserKey {
         Some(Self::from_bytes(key))
     }
 
-    fn from_bytes(key: [u8; KEY_BYTES]) -> Self {
+    pub(super) fn from_bytes(key: [u8; KEY_BYTES]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, &key))
     }
 

@@ -119,8 +119,12 @@ pub(crate) fn write_recorded_event(page: &mut Page, event: &Event) {
         Event::TurnStarted {
             prompt: Some(prompt), ..
         } => write_prompt(page, prompt),
-        Event::PicturesAttached { pictures } => {
-            let types: Vec<_> = pictures.iter().map(|picture| picture.media_type.as_str()).collect();
+        Event::PicturesAttached(attached) => {
+            let types: Vec<_> = attached
+                .pictures
+                .iter()
+                .map(|picture| picture.media_type.as_str())
+                .collect();
             write_paragraph(page, FAINT, "pictures", &types.join(", "));
         }
         Event::MessagePinned => {

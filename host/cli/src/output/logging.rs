@@ -12,7 +12,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::output::page::{BAD, FAINT, GOOD, Page, WARN};
 use crate::output::printer::{Verbosity, write_stderr};
 
-/// Starts logging. The verbosity selects the level of the library's log. Dependencies log warnings and errors at most.
+/// Starts logging. The verbosity selects the level of the library's log. Dependencies log warnings and errors at most. The protocol
+/// library of MCP logs failures that the error of the call reports, so its log is shown only with `-v`.
 /// The layer `telemetry` collects spans.
 pub(crate) fn start(verbosity: Verbosity, telemetry: impl Layer<Registry> + Send + Sync) {
     let (library_level, dependency_level) = match verbosity {
@@ -21,8 +22,13 @@ pub(crate) fn start(verbosity: Verbosity, telemetry: impl Layer<Registry> + Send
         Verbosity::Verbose => (LevelFilter::INFO, LevelFilter::WARN),
         Verbosity::Debug => (LevelFilter::DEBUG, LevelFilter::WARN),
     };
+    let protocol_level = match verbosity {
+        Verbosity::Quiet | Verbosity::Normal => LevelFilter::OFF,
+        Verbosity::Verbose | Verbosity::Debug => dependency_level,
+    };
     let filter = Targets::new()
         .with_target("toolwit", library_level)
+        .with_target("rmcp", protocol_level)
         .with_default(dependency_level);
     // Fails only if the process already has a logger, which then stays in use.
     let _ = tracing_subscriber::registry()

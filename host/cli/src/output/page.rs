@@ -140,6 +140,22 @@ impl Display for Page {
     }
 }
 
+/// Returns a text in one line, with an escape such as `\u{200b}` in place of each control or invisible character and each
+/// unusual space. Use it for a text that a person accepts, because a [`Page`] omits these characters: two different paths
+/// could look the same.
+pub(crate) fn visible(text: impl Display) -> String {
+    let mut visible = String::new();
+    for c in text.to_string().chars() {
+        match c {
+            '\r' | '\n' => visible.push('⏎'),
+            ' ' => visible.push(c),
+            c if is_printable(c) && !c.is_whitespace() => visible.push(c),
+            c => visible.extend(c.escape_unicode()),
+        }
+    }
+    visible
+}
+
 /// Returns the first sentence of a description, or its first line if that is shorter.
 pub(crate) fn first_sentence(text: &str) -> &str {
     let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
@@ -197,6 +213,14 @@ mod tests {
         page.text("é".repeat(200_000)).end();
         assert_eq!(page.to_string().chars().count(), TEXT_CHARS_MAX + 2);
         assert!(page.to_string().ends_with("é…\n"));
+    }
+
+    // attack: C21
+    #[test]
+    fn a_text_that_a_person_accepts_hides_no_character() {
+        assert_eq!(visible("./ser\u{200b}ver a\u{a0}b"), "./ser\\u{200b}ver a\\u{a0}b");
+        assert_eq!(visible("a\nb\tc\u{202e}\x1b"), "a⏎b\\u{9}c\\u{202e}\\u{1b}");
+        assert_eq!(visible("Zürich 東京"), "Zürich 東京");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) struct ServerDocument {
     /// The revision of MCP that the server speaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
-    /// The reason why the server is unreachable.
+    /// The reason why the server cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,6 +40,8 @@ enum Status {
     NotContacted,
     Ready,
     Unreachable,
+    /// The configuration of the server is not valid.
+    Invalid,
 }
 
 impl ServerDocument {
@@ -57,6 +59,20 @@ impl ServerDocument {
             revision: None,
             reason: None,
             suggestion: None,
+            tools: Vec::new(),
+            withheld: Vec::new(),
+        }
+    }
+
+    /// Describes a server whose configuration is not valid.
+    pub(crate) fn invalid(name: &str, error: &toolwit::Error) -> Self {
+        Self {
+            name: name.to_owned(),
+            endpoint: String::new(),
+            status: Status::Invalid,
+            revision: None,
+            reason: Some(error.message.clone()),
+            suggestion: error.suggestion.clone(),
             tools: Vec::new(),
             withheld: Vec::new(),
         }
@@ -101,7 +117,11 @@ impl ServerDocument {
             page.spaces(2).styled(FAINT, "not contacted").end();
         }
         if let Some(reason) = &self.reason {
-            page.spaces(2).styled(BAD, "unreachable:").text(" ").text(reason).end();
+            let label = match self.status {
+                Status::Invalid => "invalid:",
+                _ => "unreachable:",
+            };
+            page.spaces(2).styled(BAD, label).text(" ").text(reason).end();
         }
         if let Some(suggestion) = &self.suggestion {
             page.spaces(2).styled(FAINT, format_args!("hint: {suggestion}")).end();

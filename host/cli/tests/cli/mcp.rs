@@ -71,31 +71,28 @@ fn a_client_gets_each_option_and_no_invalid_one() {
 }
 
 #[test]
-fn a_configuration_with_comments_is_left_alone() {
-    let workspace = Workspace::new().file("client.json", "{ // mine\n}");
+fn a_configuration_keeps_its_comments_and_one_that_is_no_object_is_left_alone() {
+    let workspace = Workspace::new()
+        .file("client.json", "{ // mine\n  \"limit\": 1.0,\n}")
+        .file("list.json", "[]");
     fs::create_dir_all(workspace.path().join("tools")).unwrap();
-    let install = [
-        "mcp",
-        "install",
-        "--client",
-        "zed",
-        "--plugins",
-        "tools",
-        "--file",
-        "client.json",
-        "--write",
-    ];
-    let refused = workspace.run(&install);
+    let install = |file: &str| {
+        let install = ["mcp", "install", "--client", "zed", "--plugins", "tools", "--write"];
+        workspace.run(&[&install[..], &["--file", file]].concat())
+    };
+    let written = install("client.json");
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let text = fs::read_to_string(workspace.path().join("client.json")).unwrap();
+    let start = "{ // mine\n  \"limit\": 1.0,\n  \"context_servers\": {\n    \"toolwit\": {";
+    assert!(text.starts_with(start), "{text}");
+    let refused = install("list.json");
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("comments") && refused.stderr.contains("without `--write`"),
+        refused.stderr.contains("not a JSON object") && refused.stderr.contains("without `--write`"),
         "{}",
         refused.stderr
     );
-    assert_eq!(
-        fs::read_to_string(workspace.path().join("client.json")).unwrap(),
-        "{ // mine\n}"
-    );
+    assert_eq!(fs::read_to_string(workspace.path().join("list.json")).unwrap(), "[]");
 }
 
 #[test]
@@ -230,6 +227,49 @@ fn results(workspace: &Workspace, requests: &[(&str, Value)]) -> Vec<Value> {
         .collect();
     answers.sort_by_key(|answer| answer["id"].as_u64());
     answers.into_iter().map(|mut answer| answer["result"].take()).collect()
+}
+
+#[test]
+fn a_verbose_server_logs_each_call_without_its_arguments() {
+    let workspace = Workspace::with("chart", CHART);
+    let client =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let call = |name: &str| json!({"name": name, "arguments": {"secret": "hidden-in-arguments"}});
+    let messages = [
+        ("initialize", client),
+        ("tools/call", json!({"name": "draw"})),
+        ("tools/call", call("missing")),
+    ];
+    let lines = messages.iter().enumerate().map(|(id, (method, params))| {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        format!("{message}\n")
+    });
+    let lines = lines.collect::<String>();
+    let run = workspace.run_with_input(&["mcp", "-v", "--plugins", "tools"], &lines);
+    let logged: Vec<_> = run
+        .stderr
+        .lines()
+        .filter(|line| line.contains("a call ended"))
+        .collect();
+    let line_of = |tool: &str| {
+        logged
+            .iter()
+            .find(|line| line.contains(tool))
+            .unwrap_or_else(|| panic!("{run}"))
+    };
+    for field in [
+        "principal=\"local\"",
+        "effect=\"read\"",
+        "decision=\"allowed\"",
+        "outcome=\"ok\"",
+        " ms=",
+    ] {
+        assert!(line_of("tool=\"chart#draw\"").contains(field), "{field} in {run}");
+    }
+    assert!(line_of("tool=\"missing\"").contains("outcome=\"refused\""), "{run}");
+    assert!(!run.stderr.contains("hidden-in-arguments"), "{run}");
+    let quiet = workspace.run_with_input(&["mcp", "--plugins", "tools"], &lines);
+    assert!(!quiet.stderr.contains("a call ended"), "{quiet}");
 }
 
 #[test]

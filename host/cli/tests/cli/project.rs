@@ -29,7 +29,7 @@ fn project_grants_apply_only_after_they_are_accepted() {
     assert_eq!(greet().stdout.trim(), "nothing", "showing accepts nothing");
     let accept = || {
         let (_, document) = workspace.json(&["trust", "--json"]);
-        workspace.run(&["trust", "--accept", &document["digest"].as_str().unwrap()[..16]])
+        workspace.run(&["trust", "--accept", document["digest"].as_str().unwrap()])
     };
     assert_eq!(
         workspace.run(&["trust", "--accept", "0000000000000000"]).code,
@@ -37,7 +37,7 @@ fn project_grants_apply_only_after_they_are_accepted() {
         "other grants were shown"
     );
     let (_, document) = workspace.json(&["trust", "--json"]);
-    let short = workspace.run(&["trust", "--accept", &document["digest"].as_str().unwrap()[..15]]);
+    let short = workspace.run(&["trust", "--accept", &document["digest"].as_str().unwrap()[..63]]);
     assert_eq!(
         short.code,
         Some(2),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::guests::{NOTES, NOTES_GRANTS};
-use crate::support::{Run, Workspace};
+use crate::support::{Run, TOOLWIT, Workspace};
 
 const CALL: &str = "[[turn]]\ncall = [{ tool = \"save\", id = \"call_7\" }]\n";
 const ANSWER: &str = "[[turn]]\nanswer = \"It says {{result}}.\"\n";
@@ -204,4 +204,111 @@ fn a_call_that_was_running_runs_again_by_a_decision_that_approves_it() {
         refused.stdout.contains("has changed since the answer was given"),
         "{refused}"
     );
+}
+
+/// Returns the file of an MCP server that serves the plugins in `served`.
+fn server_file() -> String {
+    let command = serde_json::to_string(TOOLWIT).unwrap();
+    format!("[mcp.notes]\ncommand = {command}\nargs = [\"mcp\", \"--plugins\", \"served\"]\n")
+}
+
+/// Returns a workspace with the session `s`, whose run waits for the approval of a call of an MCP server's tool. The run first
+/// calls the tool `first`, if there is one.
+fn run_waiting_for_a_server(flags: &[&str], first: Option<&str>) -> Workspace {
+    let notes = wat::parse_str(NOTES).unwrap();
+    let first = first.map(|tool| format!("[[turn]]\ncall = [{{ {tool} }}]\n"));
+    let workspace = Workspace::new()
+        .file("served/notes.wasm", notes)
+        .file("mcp.toml", server_file())
+        .file("save.toml", first.unwrap_or_default() + CALL + ANSWER);
+    let run = [
+        "run",
+        "Save.",
+        "--model",
+        "scripted:save.toml",
+        "--mcp",
+        "mcp.toml",
+        "--ask-later",
+    ];
+    let left = workspace.run(&[&run[..], &SESSION, flags].concat());
+    assert_eq!(left.code, Some(4), "{left}");
+    workspace.file("save.toml", ANSWER)
+}
+
+const RESUME: [&str; 4] = ["resume", "s", "--sessions", "s.db"];
+
+fn resumed(workspace: &Workspace, flags: &[&str]) -> Run {
+    workspace.run(&[&RESUME[..], flags].concat())
+}
+
+#[test]
+fn an_approval_reaches_the_tool_of_an_mcp_server_in_every_exposure() {
+    let search = "tool = \"search_tools\", arguments = { need = \"a tool that saves\" }";
+    let exposures = [
+        (&[][..], None),
+        (&["--exposure", "search"], Some(search)),
+        (&["--exposure", "facade"], Some("tool = \"notes\"")),
+    ];
+    for (flags, first) in exposures {
+        let run = resumed(&run_waiting_for_a_server(flags, first), &["--allow", "call_7"]);
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (Some(0), "It says 1.\n"),
+            "{flags:?}: {run}"
+        );
+    }
+    let workspace = run_waiting_for_a_server(&[], None);
+    let approved = workspace.run(&["approve", "s", "call_7", "--sessions", "s.db"]);
+    assert_eq!(approved.code, Some(0), "{approved}");
+    assert_eq!(resumed(&workspace, &[]).stdout, "It says 1.\n");
+    let chat = ["chat", "--session", "s", "--sessions", "s.db"];
+    let chat = run_waiting_for_a_server(&[], None).run_with_input(&chat, "/approve call_7\n");
+    assert!(chat.stdout.contains("It says 1."), "{chat}");
+}
+
+#[test]
+fn a_run_whose_server_lost_the_tool_fails_visibly_and_is_resumed_later() {
+    let notes = wat::parse_str(NOTES).unwrap();
+    let workspace = run_waiting_for_a_server(&[], None);
+    fs::remove_file(workspace.path().join("served/notes.wasm")).unwrap();
+    let gone = resumed(&workspace, &["--allow", "call_7"]);
+    assert_ne!(gone.code, Some(0), "{gone}");
+    assert_eq!(gone.stdout, "", "{gone}");
+    assert!(
+        gone.stderr
+            .contains("the tools of these calls are gone: `save` (call `call_7`)"),
+        "{gone}"
+    );
+    let workspace = workspace.file("served/notes.wasm", notes);
+    assert_eq!(resumed(&workspace, &["--allow", "call_7"]).stdout, "It says 1.\n");
+}
+
+#[test]
+fn the_reason_of_a_denial_reaches_the_model_with_and_without_the_server() {
+    for is_gone in [false, true] {
+        let workspace = run_waiting_for_a_server(&[], None);
+        if is_gone {
+            fs::remove_file(workspace.path().join("served/notes.wasm")).unwrap();
+        }
+        let denied = resumed(&workspace, &["--deny", "call_7=not that one"]);
+        assert_eq!(denied.code, Some(0), "{denied}");
+        assert!(denied.stdout.contains("not that one"), "{denied}");
+    }
+}
+
+#[test]
+fn a_fork_after_the_last_entry_is_refused() {
+    let workspace = workspace();
+    assert_eq!(save(&workspace, &["--approve", "never"]).code, Some(0));
+    let fork = |new: &str, at: &str| {
+        let command = ["sessions", "fork", "s", new, "--at", at, "--sessions", "s.db"];
+        workspace.run(&command)
+    };
+    let refused = fork("t", "999");
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(
+        refused.stderr.contains("so it cannot be forked at entry 999"),
+        "{refused}"
+    );
+    assert_eq!(fork("t", "6").code, Some(0), "the refused fork left no session");
 }

@@ -18,6 +18,9 @@ use toolwit::{Error, ErrorKind};
 
 const TOOLWIT: &str = env!("CARGO_BIN_EXE_toolwit");
 
+/// A program that no machine has, because a device has no files.
+const MISSING_PROGRAM: &str = "/dev/null/absent";
+
 /// Maximum time that a test waits for a process or a file, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
@@ -82,7 +85,7 @@ async fn wait_for_compilers(marker: &str, count: usize) -> Vec<PathBuf> {
 // attack: A19
 #[tokio::test]
 async fn component_that_takes_too_much_work_is_not_compiled_without_a_compiler_process() {
-    let runtime = runtime("unused", |options| options.compiler = Compiler::InProcess);
+    let runtime = runtime(MISSING_PROGRAM, |options| options.compiler = Compiler::InProcess);
     for (name, bomb) in [
         ("locals that are never set", bombs::unset_locals(5_000, 5_000)),
         ("locals and loops", bombs::locals_and_loops(1_000, 1_000)),
@@ -216,7 +219,7 @@ async fn compiler_process_has_limits_and_no_environment_and_ends_with_its_plugin
 async fn start_with_cached_code_needs_no_compiler_process() {
     let directory = tempfile::tempdir().unwrap();
     let cache = CodeCacheLocation::Directory(directory.path().join("code"));
-    for program in [TOOLWIT, "/nonexistent"] {
+    for program in [TOOLWIT, MISSING_PROGRAM] {
         let runtime = runtime(program, |options| options.code_cache = cache.clone());
         load(&runtime, bombs::functions(2))
             .await
@@ -225,7 +228,7 @@ async fn start_with_cached_code_needs_no_compiler_process() {
             .await
             .unwrap();
     }
-    let error = load(&runtime("/nonexistent", |_| {}), bombs::functions(2))
+    let error = load(&runtime(MISSING_PROGRAM, |_| {}), bombs::functions(2))
         .await
         .unwrap();
     assert!(
@@ -234,7 +237,7 @@ async fn start_with_cached_code_needs_no_compiler_process() {
             .await
             .unwrap_err()
             .message
-            .contains("`/nonexistent` could not be started")
+            .contains("`/dev/null/absent` could not be started")
     );
 }
 

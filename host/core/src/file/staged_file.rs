@@ -22,6 +22,8 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub struct StagedFile {
     path: PathBuf,
     temporary_path: PathBuf,
+    /// The temporary file. It is locked as long as this value exists, so that other processes do not take it for abandoned.
+    temporary_file: Option<File>,
 }
 
 impl StagedFile {
@@ -62,19 +64,16 @@ impl StagedFile {
     }
 
     fn write_with(mut options: OpenOptions, path: &Path, bytes: &[u8]) -> io::Result<Self> {
-        let staged = Self {
+        remove_abandoned(path);
+        let mut staged = Self {
             path: path.to_owned(),
             temporary_path: temporary_path(path),
+            temporary_file: None,
         };
-        // An untrusted repository can contain a link with this name. The link is removed here, and `create_new` follows no link.
-        if let Err(error) = fs::remove_file(&staged.temporary_path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(error);
-        }
-        let mut file = options.write(true).create_new(true).open(&staged.temporary_path)?;
+        let mut file = create_locked(&mut options, &staged.temporary_path)?;
         file.write_all(bytes)?;
         file.sync_all()?;
+        staged.temporary_file = Some(file);
         Ok(staged)
     }
 
@@ -92,6 +91,47 @@ impl Drop for StagedFile {
     fn drop(&mut self) {
         // After a commit, the temporary file no longer exists, and the error is ignored.
         let _ = fs::remove_file(&self.temporary_path);
+    }
+}
+
+/// Creates a temporary file, and locks it. Replaces a file or link with the same name.
+fn create_locked(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    loop {
+        // An untrusted repository can contain a link with this name. The link is removed here, and `create_new` follows no link.
+        if let Err(error) = fs::remove_file(path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let file = options.write(true).create_new(true).open(path)?;
+        // Not every file system has locks. Without them, no file counts as abandoned.
+        if file.try_lock().is_err() || path.exists() {
+            return Ok(file);
+        }
+        // Another process has removed the file before it was locked.
+    }
+}
+
+/// Removes the temporary files of `path` that killed processes have left behind: those of other processes that are not locked.
+/// They can contain secrets.
+fn remove_abandoned(path: &Path) {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let own_name = temporary_path(path);
+    let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
+    let Ok(entries) = fs::read_dir(directory.unwrap_or(Path::new("."))) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(".new"));
+        let is_temporary = process.is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()));
+        if !is_temporary || own_name.file_name() == Some(&entry.file_name()) {
+            continue;
+        }
+        let is_file = entry.file_type().is_ok_and(|file_type| file_type.is_file());
+        if is_file && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -134,6 +174,24 @@ mod tests {
         assert_eq!(fs::read(&outside).unwrap(), b"kept");
         assert_eq!(fs::read(&file).unwrap(), b"new");
         assert!(!file.is_symlink() && !temporary_path.exists());
+    }
+
+    #[test]
+    fn temporary_files_of_killed_processes_are_removed_and_those_in_use_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let path_of = |name: &str| directory.path().join(name);
+        for name in [".s.toml.1.new", ".s.toml.2.new", ".other.toml.1.new", ".s.toml.x.new"] {
+            fs::write(path_of(name), "left").unwrap();
+        }
+        let in_use = File::open(path_of(".s.toml.2.new")).unwrap();
+        in_use.lock().unwrap();
+        replace_file(&path_of("s.toml"), b"new").unwrap();
+        let names = fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, [".other.toml.1.new", ".s.toml.2.new", ".s.toml.x.new", "s.toml"]);
     }
 
     #[test]

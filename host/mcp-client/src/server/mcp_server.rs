@@ -208,6 +208,10 @@ impl ToolSource for McpServer {
         Some(tools)
     }
 
+    fn is_starting(&self, context: &ToolContext) -> bool {
+        self.shared.pool.session_of(context).is_starting()
+    }
+
     async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
         let session = self.shared.pool.session_of(context);
         let listing = session.listing(context).await?;

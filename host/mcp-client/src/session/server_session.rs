@@ -86,6 +86,12 @@ impl ServerSession {
         self.listing_flight.run(read, move || Err(interrupted(&server))).await
     }
 
+    /// Returns whether the server is being started or contacted, and has not listed its tools before.
+    pub(crate) fn is_starting(&self) -> bool {
+        let is_contacted = self.connect_flight.is_running() || self.listing_flight.is_running();
+        is_contacted && self.last_listing().is_none()
+    }
+
     /// Returns the list of tools that was read last, without contacting the server.
     pub(crate) fn last_listing(&self) -> Option<Arc<Listing>> {
         self.state().listing.clone()

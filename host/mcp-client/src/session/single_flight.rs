@@ -17,6 +17,12 @@ impl<T: Clone> Default for SingleFlight<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
+    /// Returns whether the work is running.
+    pub(super) fn is_running(&self) -> bool {
+        let current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().is_some_and(|work| work.peek().is_none())
+    }
+
     /// Waits for the result of the running work. Starts the work if it is not running. If the task of the work panics or
     /// is aborted, the result is the value that `interrupted` returns.
     pub(super) async fn run<F>(&self, start: impl FnOnce() -> F, interrupted: impl FnOnce() -> T + Send + 'static) -> T

@@ -1,10 +1,14 @@
 //! Failed HTTP requests.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use http::StatusCode;
+use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
+use serde_json::{Value, json};
 
+use super::failure_code::{AUTHORIZATION_REQUIRED, NOT_PROCESSED, SESSION_LOST, TRANSPORT_FAILED};
 use super::http_client;
 use super::message;
 use super::oauth::TokenFailure;
@@ -64,6 +68,23 @@ pub(super) fn may_have_been_processed(failure: &StreamableHttpError<HttpFailure>
         }
         _ => true,
     }
+}
+
+/// Returns the text of the JSON-RPC error for a failed request.
+pub(super) fn error_message(id: &RequestId, failure: &StreamableHttpError<HttpFailure>) -> String {
+    let (code, message, data): (_, Cow<'_, str>, _) = match failure {
+        StreamableHttpError::SessionExpired => (SESSION_LOST, "the server has ended the session".into(), Value::Null),
+        StreamableHttpError::AuthRequired(_) => {
+            (NOT_PROCESSED, "the server requires authorization".into(), Value::Null)
+        }
+        StreamableHttpError::Client(HttpFailure::Token(TokenFailure {
+            why,
+            login_scopes: Some(scopes),
+        })) => (AUTHORIZATION_REQUIRED, why.into(), json!(scopes)),
+        _ if may_have_been_processed(failure) => (TRANSPORT_FAILED, failure.to_string().into(), Value::Null),
+        _ => (NOT_PROCESSED, failure.to_string().into(), Value::Null),
+    };
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}}).to_string()
 }
 
 #[cfg(test)]

@@ -16,14 +16,12 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcM
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use serde_json::{Value, json};
 
-use super::failure_code::{AUTHORIZATION_REQUIRED, NOT_PROCESSED, SESSION_LOST, TRANSPORT_FAILED};
 use super::http_client;
-use super::http_failure::{HttpFailure, may_have_been_processed, request_failed};
+use super::http_failure::{HttpFailure, error_message, request_failed};
 use super::http_response::{answer_to, has_media_type, header, read_body};
 use super::message;
-use super::oauth::{Challenge, TokenFailure, TokenSource};
+use super::oauth::{Challenge, TokenSource};
 use super::redirect::same_origin_target;
 use super::request_limit::RequestLimit;
 use super::sse::{self, Events};
@@ -214,7 +212,12 @@ impl HttpSender {
         if response.headers().contains_key(CONTENT_ENCODING) {
             return Err(Failure::Client(HttpFailure::Compressed));
         }
-        if !has_media_type(&content_type, JSON) {
+        // Some servers declare no type, or plain text.
+        let may_be_json = content_type.is_empty()
+            || [JSON, "text/plain"]
+                .iter()
+                .any(|json| has_media_type(&content_type, json));
+        if !may_be_json {
             return Err(Failure::UnexpectedContentType(Some(printable(&content_type))));
         }
         let body = read_body(response, MCP_MESSAGE_BYTES_MAX)
@@ -386,21 +389,6 @@ fn with_token(request: RequestBuilder, token: Option<HeaderValue>) -> RequestBui
         Some(token) => request.header(AUTHORIZATION, token),
         None => request,
     }
-}
-
-/// Returns the text of the JSON-RPC error for a failed request.
-fn error_message(id: &RequestId, failure: &Failure) -> String {
-    let (code, message, data): (_, Cow<'_, str>, _) = match failure {
-        Failure::SessionExpired => (SESSION_LOST, "the server has ended the session".into(), Value::Null),
-        Failure::AuthRequired(_) => (NOT_PROCESSED, "the server requires authorization".into(), Value::Null),
-        Failure::Client(HttpFailure::Token(TokenFailure {
-            why,
-            login_scopes: Some(scopes),
-        })) => (AUTHORIZATION_REQUIRED, why.into(), json!(scopes)),
-        _ if may_have_been_processed(failure) => (TRANSPORT_FAILED, failure.to_string().into(), Value::Null),
-        _ => (NOT_PROCESSED, failure.to_string().into(), Value::Null),
-    };
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, "data": data}}).to_string()
 }
 
 #[cfg(test)]

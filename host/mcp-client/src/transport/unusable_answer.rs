@@ -72,22 +72,51 @@ pub(super) struct UnusableText {
     pub(super) error: MessageError,
     /// The id in the text.
     id: Option<RequestId>,
-    /// Whether the text is meant as a message of the protocol.
-    is_meant_as_message: bool,
+    /// Whether the text is meant as an answer, and has no id, not even one that no request has.
+    is_answer_without_id: bool,
 }
 
 impl UnusableText {
     pub(super) fn of(text: &[u8], error: MessageError) -> Self {
+        let text = without_byte_order_mark(text);
+        // A text of too many parts would take far more memory after it is parsed.
+        let parsed = match error {
+            MessageError::TooManyParts => None,
+            _ => {
+                let shallow = without_deep_values(text, MESSAGE_DEPTH_MAX);
+                serde_json::from_slice(shallow.as_deref().unwrap_or(text)).ok()
+            }
+        };
+        match parsed {
+            Some(value @ Value::Object(_)) => Self::of_value(&value, error),
+            Some(_) => Self::new(None, is_meant_as_message(text), error),
+            None => {
+                let is_request = member_at_root(text, "method").is_some();
+                let id = member_at_root(text, "id").filter(|_| !is_request);
+                Self::new(id, !is_request && is_meant_as_message(text), error)
+            }
+        }
+    }
+
+    /// Describes an object that is not a message. A request and a notification of the server answer no request, whatever their
+    /// ids are.
+    fn of_value(value: &Value, error: MessageError) -> Self {
+        let is_answer = value.get("result").is_some() || value.get("error").is_some();
+        let id = value.get("id").filter(|_| value.get("method").is_none());
+        Self::new(id.cloned(), is_answer && value.get("method").is_none(), error)
+    }
+
+    fn new(id: Option<Value>, is_answer: bool, error: MessageError) -> Self {
         Self {
             error,
-            id: answered_id(text),
-            is_meant_as_message: is_meant_as_message(text),
+            is_answer_without_id: id.is_none() && is_answer,
+            id: id.and_then(|id| serde_json::from_value(id).ok()),
         }
     }
 
     /// Returns the request to which the text is an answer: the one with its id, or else the only request without an answer.
     pub(super) fn answered_request(&self, only_request: Option<&RequestId>) -> Option<RequestId> {
-        let only_request = || only_request.filter(|_| self.is_meant_as_message).cloned();
+        let only_request = || only_request.filter(|_| self.is_answer_without_id).cloned();
         self.id.clone().or_else(only_request)
     }
 }
@@ -102,12 +131,8 @@ pub(super) fn parse_line(line: Vec<u8>) -> Result<ServerJsonRpcMessage, Unusable
         Err(error) => return Err(UnusableText::of(&line, error)),
     };
     drop(line);
-    let id = value.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
-    message::from_value(value).map_err(|error| UnusableText {
-        error,
-        id,
-        is_meant_as_message: true,
-    })
+    let (id, is_request) = (value.get("id").cloned(), value.get("method").is_some());
+    message::from_value(value).map_err(|error| UnusableText::new(id.filter(|_| !is_request), !is_request, error))
 }
 
 /// Returns the error that answers a request whose answer cannot be used.
@@ -121,18 +146,6 @@ pub(super) fn unusable_answer(id: RequestId, error: &MessageError) -> ServerJson
 fn is_meant_as_message(text: &[u8]) -> bool {
     const MARK: &[u8] = b"\"jsonrpc\"";
     text.windows(MARK.len()).any(|bytes| bytes == MARK)
-}
-
-/// Returns the id in a text that is not a message, also if the text is not JSON.
-fn answered_id(text: &[u8]) -> Option<RequestId> {
-    let text = without_byte_order_mark(text);
-    let shallow = without_deep_values(text, MESSAGE_DEPTH_MAX);
-    let id = match serde_json::from_slice::<Value>(shallow.as_deref().unwrap_or(text)) {
-        Ok(Value::Object(mut fields)) if !fields.contains_key("method") => fields.remove("id"),
-        Ok(_) => None,
-        Err(_) => member_at_root(text, "id"),
-    };
-    id.and_then(|id| serde_json::from_value(id).ok())
 }
 
 /// Returns the simple value of a member of the outermost object of a text that is not valid JSON.
@@ -188,7 +201,9 @@ mod tests {
     use super::*;
 
     fn id(text: &str) -> Option<RequestId> {
-        answered_id(text.as_bytes())
+        let only_request = RequestId::Number(1);
+        let error = MessageError::TooDeep;
+        UnusableText::of(text.as_bytes(), error).answered_request(Some(&only_request))
     }
 
     #[test]
@@ -206,11 +221,21 @@ mod tests {
             "",
             "7",
             "[7]",
-            r#"{"jsonrpc": "2.0", "id": "#,
-            r#"{"id": 7, "method": "ping"}"#,
-            r#"{"result": {"id": 7}"#,
+            r#"{"level": 30, "msg": "listening"}"#,
+            r#"{"jsonrpc": "2.0", "params": {}}"#,
+            r#"{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": NaN}"#,
+            r#"{"jsonrpc": "2.0", "id": 7, "method": "ping"}"#,
+            r#"{"jsonrpc": "2.0", "id": null, "result": {}}"#,
+            r#"{"jsonrpc": "2.0", "id": 1.5, "result": {}}"#,
         ] {
             assert_eq!(id(text), None, "{text}");
+        }
+        for text in [
+            r#"{"jsonrpc": "2.0", "id": "#,
+            r#"  "jsonrpc": "2.0","#,
+            r#"{"jsonrpc": "2.0", "result": {"id": 7"#,
+        ] {
+            assert_eq!(id(text), Some(RequestId::Number(1)), "{text}");
         }
     }
 }

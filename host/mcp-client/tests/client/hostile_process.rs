@@ -90,6 +90,19 @@ async fn a_silent_server_is_given_up() {
     );
 }
 
+#[tokio::test]
+async fn a_server_is_starting_until_it_has_listed_its_tools() {
+    let context = ToolContext::new();
+    let silent = handshake("silent-list");
+    assert!(!silent.is_starting(&context), "it was not contacted");
+    let listing = silent.tools(&context);
+    let outcome = tokio::time::timeout(Duration::from_millis(100), listing).await;
+    assert!(outcome.is_err() && silent.is_starting(&context));
+    let server = server("plain");
+    names(&server).await;
+    assert!(!server.is_starting(&context));
+}
+
 // attack: G9
 #[tokio::test]
 async fn a_server_that_exits_is_reported_with_its_last_words() {

@@ -5,6 +5,7 @@
 mod handles;
 mod hostile_process;
 mod http;
+mod http_answers;
 mod http_server;
 mod log;
 mod login;
@@ -13,6 +14,7 @@ mod login_server;
 mod oauth;
 mod oauth_redaction;
 mod process;
+mod process_settings;
 
 use std::sync::{Arc, Mutex};
 

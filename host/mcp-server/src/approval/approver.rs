@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::decision::UserDecision;
 use super::form::{approval_form, parse_approval};
 use crate::client::{InputRound, McpClient};
 use rmcp::model::InputRequest;
@@ -18,6 +19,7 @@ impl Approver for ClientApprover {
             Some(client) => ask(&client, &request).await,
             None => unanswered(&request, "this client cannot ask its user"),
         };
+        UserDecision::record(context, &approval);
         approval.into()
     }
 }

@@ -21,7 +21,10 @@ pub(super) fn approval_form(request: &ApprovalRequest) -> Option<ElicitRequest> 
     if message.len() > QUESTION_BYTES_MAX {
         return None;
     }
-    let allow = BooleanSchema::new().title("Allow this call").with_default(false);
+    let allow = BooleanSchema::new()
+        .title("Allow this call")
+        .description("If the box is not ticked, the call is refused.")
+        .with_default(false);
     let requested_schema = ElicitationSchema::builder()
         .required_bool_property(ALLOW_FIELD, |_| allow)
         .build()
@@ -75,7 +78,10 @@ pub(super) fn parse_approval(answer: &Value) -> Approval {
     let is_allowed = result.content.as_ref().and_then(|fields| fields.get(ALLOW_FIELD)) == Some(&Value::Bool(true));
     match result.action {
         ElicitationAction::Accept if is_allowed => Approval::Approved,
-        ElicitationAction::Accept | ElicitationAction::Decline => Approval::Denied {
+        ElicitationAction::Accept => Approval::Denied {
+            reason: "the user sent the form without ticking `Allow this call`, which refuses the call".to_owned(),
+        },
+        ElicitationAction::Decline => Approval::Denied {
             reason: "the user did not allow it".to_owned(),
         },
         _ => Approval::Unanswered {
@@ -106,7 +112,11 @@ mod tests {
         let message = form["params"]["message"].as_str().unwrap();
         assert!(message.contains("`pay`"), "{message}");
         assert!(message.contains("bob\\u{202e}\\u{200b}"), "{message}");
-        assert_eq!(form["params"]["requestedSchema"]["required"], json!(["allow"]));
+        let schema = &form["params"]["requestedSchema"];
+        assert_eq!(schema["required"], json!(["allow"]));
+        let allow = &schema["properties"]["allow"];
+        assert_eq!(allow["default"], false);
+        assert!(allow["description"].as_str().unwrap().contains("not ticked"), "{allow}");
     }
 
     #[test]
@@ -126,7 +136,11 @@ mod tests {
             json!({"action": "accept", "content": {"allow": false}}),
             json!({"action": "decline", "content": {"allow": true}}),
         ] {
-            assert!(matches!(parse_approval(&answer), Approval::Denied { .. }));
+            let Approval::Denied { reason } = parse_approval(&answer) else {
+                unreachable!("{answer}")
+            };
+            let is_declined = answer["action"] == "decline";
+            assert_eq!(reason.contains("without ticking"), !is_declined, "{reason}");
         }
         assert!(matches!(
             parse_approval(&json!({"action": "cancel"})),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
+use super::connections::Connections;
 use super::oauth_callers::{LimitedRule, OauthCallers};
 use super::options::HttpOptions;
 use super::rate_limit::RateLimit;
@@ -12,7 +13,7 @@ use crate::pending::PendingRequests;
 use crate::principal::Principal;
 use crate::token::TokenVerifier;
 
-/// The memory for unanswered requests, in bytes. Each token and rule has an equal share.
+/// The memory for unanswered requests and unread answers, in bytes. Each token and rule has an equal share.
 const PENDING_BYTES_MAX: usize = 256 << 20;
 
 /// The minimum share of a token or rule in [`PENDING_BYTES_MAX`], in bytes. It is large enough for the largest request. With
@@ -62,7 +63,10 @@ impl Callers {
     /// no caller can exhaust these limits for the others.
     pub(super) fn new(options: &HttpOptions, local_principal: &Principal) -> Self {
         let group_count = (options.tokens.len() + options.token_rules.len()).max(1);
-        let pending_max = (options.connections_max / group_count).max(1);
+        // A connection with an unanswered request is not replaced. Clients without a known token need some connections, too.
+        let connections_max = options.connections_max;
+        let admitted_max = connections_max.saturating_sub(Connections::unadmitted_max(connections_max));
+        let pending_max = (admitted_max / group_count).max(1);
         let memory_bytes_max = (PENDING_BYTES_MAX / group_count).max(PENDING_BYTES_MIN);
         let pending = || Arc::new(PendingRequests::new(pending_max, memory_bytes_max));
         let default_per_minute = options.requests_per_minute;

@@ -19,9 +19,10 @@ use super::auth_challenges::AuthChallenges;
 use super::callers::Callers;
 use super::connections::{Connections, OpenConnection};
 use super::http_sessions::HttpSessions;
+use super::mcp_endpoint::ANSWER_RETENTION;
 use super::options::HttpOptions;
 use super::origin::OriginRules;
-use super::router::{ANSWER_RETENTION, MCP_PATH, Router};
+use super::router::{MCP_PATH, Router};
 use crate::server::McpServer;
 use toolwit::{Error, ErrorKind, Phase};
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, HeaderValue, Uri};
 
 /// The host names under which clients may reach a server, and the origins of web pages that may send requests.
 pub(super) struct OriginRules {
@@ -28,15 +28,25 @@ impl OriginRules {
         }
     }
 
-    /// Returns whether the host of a request is allowed.
+    /// Returns whether the host of a request is allowed: in the request line and in the header `Host`, if both have one.
     pub(super) fn allows_host(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(HOST).iter();
-        let host = match (values.next(), values.next()) {
-            (Some(host), None) => host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()),
-            (None, _) => uri.authority().cloned(),
-            (Some(_), Some(_)) => None,
+        let in_header = match (values.next(), values.next()) {
+            (Some(host), None) => match host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) {
+                Some(host) => Some(host),
+                None => return false,
+            },
+            (None, _) => None,
+            (Some(_), Some(_)) => return false,
         };
-        host.is_some_and(|host| self.allows_authority(&host))
+        // The request line can contain an authority of its own, which takes precedence over the header.
+        match (uri.authority(), &in_header) {
+            (None, None) => false,
+            (in_line, in_header) => in_line
+                .into_iter()
+                .chain(in_header)
+                .all(|host| self.allows_authority(host)),
+        }
     }
 
     /// Returns whether the origin of a request is allowed. A request without an `Origin` header is allowed, because
@@ -53,6 +63,11 @@ impl OriginRules {
             .or_else(|| origin.strip_prefix("https://"));
         let origin_host = origin_host.and_then(|host| host.parse::<Authority>().ok());
         self.origins.contains(&origin) || self.allows_loopback && origin_host.is_some_and(|host| is_loopback(&host))
+    }
+
+    /// Returns the origin of the web page that sent a request, if it is allowed. `None` for other programs.
+    pub(super) fn page_origin<'h>(&self, headers: &'h HeaderMap) -> Option<&'h HeaderValue> {
+        headers.get(ORIGIN).filter(|_| self.allows_origin(headers))
     }
 
     fn allows_authority(&self, host: &Authority) -> bool {
@@ -129,6 +144,23 @@ mod tests {
         ] {
             assert!(!allows(&rules, "localhost", Some(origin)), "{origin}");
         }
+    }
+
+    // attack: G1
+    #[test]
+    fn a_foreign_authority_in_the_request_line_is_refused() {
+        let rules = OriginRules::new(&[], &[], true);
+        let allows = |line: &str, host: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.extend(host.map(|host| (HOST, host.parse::<HeaderValue>().unwrap())));
+            rules.allows_host(&line.parse().unwrap(), &headers)
+        };
+        assert!(allows("http://localhost:8080/mcp", Some("localhost:8080")));
+        assert!(allows("http://localhost/mcp", None));
+        assert!(!allows("http://evil.com/mcp", Some("localhost")));
+        assert!(!allows("http://localhost/mcp", Some("evil.com")));
+        assert!(!allows("http://a@localhost/mcp", Some("localhost")));
+        assert!(!allows("/mcp", None), "no host at all");
     }
 
     // attack: G1

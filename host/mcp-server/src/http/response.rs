@@ -13,23 +13,58 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Frame, SizeHint};
 use serde::Serialize;
 
+use super::connections::BusyConnection;
 use crate::open_streams::OpenStream;
 use crate::pending::PendingRequest;
+use toolwit::tool::DeferredWork;
 
 /// A response whose body has any type.
 pub(super) type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
+
+/// Maximum size of a piece of a body that is passed to the connection, in bytes. The connection buffers a few pieces. The
+/// memory of the other pieces counts until the client has read the pieces before them.
+const PIECE_BYTES_MAX: usize = 32 << 10;
+
+/// The state of a response whose request counts as pending until the response has been sent.
+pub(super) struct PendingResponse {
+    pub(super) request: PendingRequest,
+    /// Prevents that another connection replaces the connection of the response.
+    pub(super) connection: BusyConnection,
+    /// Counts the response as open in its session. `None` if the response has no session.
+    pub(super) stream: Option<OpenStream>,
+    /// The work that the call defers until it is answered.
+    pub(super) deferred_work: DeferredWork,
+    /// How long the session keeps the answer after it was sent. Zero if the answer is not kept.
+    pub(super) retention: Duration,
+}
 
 /// The body of a response. Its request counts as pending until the body is dropped. If the session keeps the answer, the
 /// memory of the answer stays reserved for the time of `retention` after that.
 struct PendingBody {
     body: BoxBody<Bytes, Infallible>,
+    /// The part of the last frame of `body` that is not passed on yet.
+    rest: Bytes,
     request: Option<PendingRequest>,
+    _connection: BusyConnection,
     /// Counts the response as open in its session until the body is dropped.
     _stream: Option<OpenStream>,
     /// The number of bytes of the body that were sent.
     sent_bytes: usize,
-    /// How long the session keeps the answer after the body is dropped. Zero if the answer is not kept.
+    deferred_work: DeferredWork,
     retention: Duration,
+}
+
+impl PendingBody {
+    /// Returns the next piece of the rest. A piece of a larger rest is a copy, because a slice would keep all of its memory.
+    fn next_piece(&mut self) -> Bytes {
+        let piece = if self.rest.len() <= PIECE_BYTES_MAX {
+            std::mem::take(&mut self.rest)
+        } else {
+            Bytes::copy_from_slice(&self.rest.split_to(PIECE_BYTES_MAX))
+        };
+        self.sent_bytes = self.sent_bytes.saturating_add(piece.len());
+        piece
+    }
 }
 
 impl Body for PendingBody {
@@ -40,18 +75,33 @@ impl Body for PendingBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if !self.rest.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(self.next_piece()))));
+        }
         let polled = ready!(Pin::new(&mut self.body).poll_frame(context));
-        let data = polled.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-        self.sent_bytes = self.sent_bytes.saturating_add(data.map_or(0, Bytes::len));
-        Poll::Ready(polled)
+        Poll::Ready(polled.map(|Ok(frame)| {
+            Ok(match frame.into_data() {
+                Ok(data) => {
+                    self.rest = data;
+                    Frame::data(self.next_piece())
+                }
+                Err(trailers) => trailers,
+            })
+        }))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let mut hint = self.body.size_hint();
+        let rest_bytes = self.rest.len() as u64;
+        match hint.exact() {
+            Some(bytes) => hint.set_exact(bytes + rest_bytes),
+            None => hint.set_lower(hint.lower() + rest_bytes),
+        }
+        hint
     }
 }
 
@@ -62,27 +112,32 @@ impl Drop for PendingBody {
         {
             request.hold_answer(self.sent_bytes, self.retention);
         }
+        let deferred_work = std::mem::take(&mut self.deferred_work);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            // The connection drops the body before it sends the last piece. The client would wait for the work.
+            runtime.spawn(async move { deferred_work.run() });
+        }
     }
 }
 
-/// Returns a response whose request counts as pending until the response has been sent. The memory of the answer then
-/// stays reserved for `retention`, the time for which the session keeps the answer.
-pub(super) fn track_pending(
-    response: HttpResponse,
-    request: PendingRequest,
-    stream: Option<OpenStream>,
-    retention: Duration,
-) -> HttpResponse {
-    response.map(|body| {
-        let body = PendingBody {
-            body,
-            request: Some(request),
-            _stream: stream,
-            sent_bytes: 0,
-            retention,
-        };
-        body.boxed()
-    })
+impl PendingResponse {
+    /// Returns a response whose request counts as pending until the response has been sent. The memory of the answer then
+    /// stays reserved for the time for which the session keeps the answer.
+    pub(super) fn track(self, response: HttpResponse) -> HttpResponse {
+        response.map(|body| {
+            let body = PendingBody {
+                body,
+                rest: Bytes::new(),
+                request: Some(self.request),
+                _connection: self.connection,
+                _stream: self.stream,
+                sent_bytes: 0,
+                deferred_work: self.deferred_work,
+                retention: self.retention,
+            };
+            body.boxed()
+        })
+    }
 }
 
 /// Returns a plain-text response.

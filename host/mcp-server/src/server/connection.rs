@@ -20,9 +20,12 @@ use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::OnceCell;
 
+use super::answer_memory::{reserve, reserve_for_call, reserve_for_prompt};
+use super::call_log;
 use super::content_requests::ContentRequests;
 use super::mcp_server::ServerState;
 use super::task_call;
+use crate::call::CallRecord;
 use crate::client::level_of_wire;
 use crate::content::{supports_ui, without_ui};
 use crate::principal::Principal;
@@ -98,7 +101,7 @@ impl Connection {
         let principal = self.principal(request);
         let begin = || async {
             // This future runs once. It is boxed, because it would otherwise enlarge the future of every request.
-            let session = Box::pin(ClientSession::begin(principal.clone())).await;
+            let session = Box::pin(ClientSession::begin(principal.clone(), self.server.stateless())).await;
             let session = session.map(Arc::new).map_err(|error| wire::internal_error(&error))?;
             self.server.listeners().add_session(&session, request.peer.clone());
             Ok::<_, ErrorData>(session)
@@ -164,7 +167,10 @@ impl ServerHandler for Connection {
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let mut page = match Revision::of(&context) {
-            Revision::Session => self.session(&context).await?.list(cursor.as_deref()).await?,
+            Revision::Session => {
+                let session = self.session(&context).await?;
+                session.list(cursor.as_deref(), self.server.stateless()).await?
+            }
             Revision::Stateless => {
                 let principal = self.principal(&context);
                 self.server.stateless().list(principal, cursor.as_deref()).await?
@@ -173,35 +179,35 @@ impl ServerHandler for Connection {
         if !supports_ui(&context) {
             page.tools = page.tools.into_iter().map(without_ui).collect();
         }
-        Ok(page)
+        reserve(&context, page)
     }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let (started, record, name) = (Instant::now(), CallRecord::default(), request.name.clone());
+        context.extensions.insert(record.clone());
         let principal = self.principal(&context);
-        let started = Instant::now();
         let result = match Revision::of(&context) {
             Revision::Session => {
                 let session = self.session(&context).await?;
                 let arguments = request.arguments.unwrap_or_default();
-                let result = Box::pin(session.call(&request.name, arguments, &context)).await;
+                let result = Box::pin(session.call(&request.name, arguments, &context, self.server.stateless())).await;
                 result.map(CallToolResponse::from)
             }
             Revision::Stateless => Box::pin(task_call::call(&self.server, principal, request, &context)).await,
         };
-        let outcome = match &result {
-            Ok(CallToolResponse::InputRequired(_)) => "input_required",
-            Ok(CallToolResponse::Task(_)) => "task",
-            Ok(CallToolResponse::Complete(result)) if result.is_error == Some(true) => "error",
-            Ok(_) => "ok",
-            Err(_) => "refused",
-        };
-        self.server
-            .metrics()
-            .count_call(principal.group(), outcome, started.elapsed());
+        let result = result.and_then(|result| reserve_for_call(&context, result));
+        call_log::record(
+            self.server.metrics(),
+            self.principal(&context),
+            &name,
+            &record.values(),
+            &result,
+            started.elapsed(),
+        );
         result
     }
 
@@ -217,7 +223,7 @@ impl ServerHandler for Connection {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.content_requests(&context).prompts(request)
+        reserve(&context, self.content_requests(&context).prompts(request)?)
     }
 
     async fn get_prompt(
@@ -226,7 +232,8 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let questions = self.server.stateless().questions();
-        Box::pin(self.content_requests(&context).prompt(request, &context, questions)).await
+        let prompt = Box::pin(self.content_requests(&context).prompt(request, &context, questions)).await?;
+        reserve_for_prompt(&context, prompt)
     }
 
     async fn list_resources(
@@ -234,8 +241,8 @@ impl ServerHandler for Connection {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.content_requests(&context)
-            .resources(request, supports_ui(&context))
+        let resources = self.content_requests(&context);
+        reserve(&context, resources.resources(request, supports_ui(&context))?)
     }
 
     async fn list_resource_templates(
@@ -243,7 +250,7 @@ impl ServerHandler for Connection {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.content_requests(&context).templates(request)
+        reserve(&context, self.content_requests(&context).templates(request)?)
     }
 
     async fn read_resource(
@@ -252,7 +259,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let contents = self.content_requests(&context).resource(request.uri).await;
-        contents.map(ReadResourceResponse::Complete)
+        reserve(&context, contents?).map(ReadResourceResponse::Complete)
     }
 
     async fn complete(
@@ -301,10 +308,8 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         let principal = self.principal(&context).name();
-        self.server
-            .tasks()
-            .get(principal, &request.task_id)
-            .map(GetTaskResult::new)
+        let task = self.server.tasks().get(principal, &request.task_id)?;
+        reserve(&context, GetTaskResult::new(task))
     }
 
     async fn update_task(

@@ -1,5 +1,7 @@
 //! The server, and the requests of a connection.
 
+mod answer_memory;
+mod call_log;
 mod connection;
 mod content_requests;
 mod deliveries;

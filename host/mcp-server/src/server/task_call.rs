@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::mcp_server::ServerState;
 use crate::client::TaskSlot;
+use crate::pending::PendingRequest;
 use crate::principal::Principal;
 use crate::tasks::{PotentialTask, TasksByPrincipal};
 
@@ -30,6 +31,7 @@ pub(super) async fn call(
     // A task continues after its request was answered. The token of the request must therefore not stop the task.
     context.ct = stop.clone();
     context.extensions.insert(task_slot.clone());
+    PendingRequest::remove_from(&mut context.extensions);
     let (call_server, call_principal) = (server.clone(), principal.clone());
     let answer = Box::pin(async move {
         let stateless = call_server.stateless();

@@ -1,7 +1,7 @@
 //! The session of one client.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{CallToolResult, ListToolsResult, Tool};
 use rmcp::service::RequestContext;
@@ -10,8 +10,8 @@ use rmcp::{ErrorData, RoleServer};
 use crate::call::{CallOutcome, CallRequest, call};
 use crate::content::UiPages;
 use crate::principal::Principal;
-use crate::wire::{self, ResultShape, Revision};
-use toolwit::agent::ToolSession;
+use crate::stateless::{LiveSession, SessionCall, StatelessRequests};
+use crate::wire::{self, Repetition, ResultShape, Revision};
 use toolwit::registry::Registry;
 use toolwit::tool::LogLevel;
 use toolwit::{Arguments, Error};
@@ -22,7 +22,7 @@ const SUBSCRIPTIONS_MAX: usize = 1_000;
 /// The session of one client: a conversation whose model is on the side of the client.
 pub(crate) struct ClientSession {
     principal: Principal,
-    tools: ToolSession,
+    live: Arc<LiveSession>,
     packages: SessionPackages,
     /// The URIs of the resources to which the client subscribed.
     subscriptions: Mutex<BTreeSet<String>>,
@@ -59,10 +59,10 @@ impl ClientSession {
     ///
     /// # Errors
     /// If the session cannot be built.
-    pub(crate) async fn begin(principal: Principal) -> Result<Self, Error> {
+    pub(crate) async fn begin(principal: Principal, requests: &StatelessRequests) -> Result<Self, Error> {
         let packages = principal.host().registry();
         Ok(Self {
-            tools: ToolSession::begin(principal.conversation()).await?,
+            live: requests.begin_session(&principal).await?,
             packages: SessionPackages(Mutex::new(packages)),
             subscriptions: Mutex::default(),
             log_min: Mutex::new(LogLevel::Info),
@@ -78,6 +78,10 @@ impl ClientSession {
     /// Sets the lowest severity of the messages that the client receives.
     pub(crate) fn set_log_min(&self, level: LogLevel) {
         *self.log_min.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
+    fn log_min(&self) -> LogLevel {
+        *self.log_min.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Subscribes to a resource.
@@ -114,25 +118,32 @@ impl ClientSession {
     /// If [`ToolSession::refresh`] fails.
     pub(crate) async fn refresh(&self) -> Result<bool, Error> {
         let newest = self.principal.host().registry();
-        self.packages.refresh_if_changed(newest, self.tools.refresh()).await
+        let tools = &self.live.tools;
+        self.packages.refresh_if_changed(newest, tools.refresh()).await
     }
 
     /// Returns a page of the list of tools.
     ///
     /// # Errors
     /// If the cursor is invalid.
-    pub(crate) async fn list(&self, cursor: Option<&str>) -> Result<ListToolsResult, ErrorData> {
+    pub(crate) async fn list(
+        &self,
+        cursor: Option<&str>,
+        requests: &StatelessRequests,
+    ) -> Result<ListToolsResult, ErrorData> {
         if let Err(error) = self.refresh().await {
             tracing::warn!(%error, "the tools of a session cannot be updated");
         }
-        let tools = self.tools.tools_with_effects().await;
+        let tools = self.live.tools.tools_with_effects().await;
         let ui_pages = UiPages(&self.principal);
         let tools = tools.iter().map(|(tool, effect)| {
             let listed = wire::tool(tool.name.as_str(), &tool.definition, Revision::Session);
             let listed = ui_pages.link(listed, &tool.definition);
             listed.with_annotations(wire::annotations(*effect))
         });
-        wire::tool_page(tools.collect::<Vec<Tool>>(), cursor)
+        let mut tools = tools.collect::<Vec<Tool>>();
+        requests.add_call_tool(&self.principal, &mut tools);
+        wire::tool_page(tools, cursor)
     }
 
     /// Calls a tool. If the call changes the list of tools, the client is notified before the result is returned.
@@ -144,26 +155,52 @@ impl ClientSession {
         name: &str,
         arguments: Arguments,
         request: &RequestContext<RoleServer>,
+        requests: &StatelessRequests,
     ) -> Result<CallToolResult, ErrorData> {
-        // The shape is determined before the call, because the call may change the definition of the tool.
-        let shape = self.tools.tool(name).await.map_or(ResultShape::Untyped, |tool| {
-            wire::result_shape(&tool.definition, Revision::Session)
-        });
+        if let Some(tool) = self.live.tools.tool(name).await {
+            let mut arguments = arguments;
+            requests.replace_own_handles(&self.live, &self.principal, &tool.definition, &mut arguments);
+            // The shape is determined before the call, because the call may change the definition of the tool.
+            let shape = wire::result_shape(&tool.definition, Revision::Session);
+            return self.call_own(name, arguments, shape, request, requests).await;
+        }
+        let call = (name, arguments);
+        let answer = requests.call_beyond_session(&self.live, &self.principal, call, self.log_min(), request);
+        match Box::pin(answer).await {
+            SessionCall::Own(name, arguments) => {
+                self.call_own(&name, arguments, ResultShape::Untyped, request, requests)
+                    .await
+            }
+            SessionCall::Answered(answer) => *answer,
+        }
+    }
+
+    /// Calls a tool of this session.
+    async fn call_own(
+        &self,
+        name: &str,
+        arguments: Arguments,
+        shape: ResultShape,
+        request: &RequestContext<RoleServer>,
+        requests: &StatelessRequests,
+    ) -> Result<CallToolResult, ErrorData> {
         let call_request = CallRequest {
             principal: &self.principal,
             request,
             round: None,
-            log_min: Some(*self.log_min.lock().unwrap_or_else(PoisonError::into_inner)),
+            log_min: Some(self.log_min()),
         };
-        let CallOutcome { answer, notes } = call(&self.tools, name, arguments, call_request).await;
-        let answer = match answer {
+        let CallOutcome { answer, notes } = call(&self.live.tools, name, arguments, call_request).await;
+        let mut answer = match answer {
             Ok(answer) => answer,
             Err(error) => return wire::call_error(&error),
         };
         if answer.has_changed_tools && request.peer.notify_tool_list_changed().await.is_err() {
             tracing::debug!("a client cannot be notified of its changed list of tools");
         }
-        Ok(wire::call_result(&answer.result, shape, notes))
+        requests.add_handles(&self.live, &self.principal, &mut answer.result);
+        let repetition = Repetition::for_client(request);
+        Ok(wire::call_result(&answer.result, shape, notes, repetition))
     }
 }
 

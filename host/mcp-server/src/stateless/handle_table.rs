@@ -18,6 +18,9 @@ pub(super) const HANDLE_TTL: Duration = Duration::from_secs(30 * 60);
 /// The number of random bytes in a handle. Their 144 bits cannot be guessed.
 const RANDOM_BYTES: usize = 18;
 
+/// The length of the random part of a handle, in characters.
+pub(super) const HANDLE_RANDOM_CHARS: usize = RANDOM_BYTES.div_ceil(3) * 4;
+
 /// Maximum number of sessions of one principal that have handles. Above this number, the least recently used session and
 /// its handles are removed.
 const SESSIONS_PER_PRINCIPAL_MAX: usize = 100;

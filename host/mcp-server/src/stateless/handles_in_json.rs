@@ -4,11 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::catalog::Catalog;
 use super::handle_method::EntityKind;
+use crate::wire::HANDLE_PROPERTY as HANDLE;
 use toolwit::ToolResult;
 use toolwit::tool::AVAILABLE_TOOLS;
-
-/// The field of an entity's JSON that holds its handle.
-const HANDLE: &str = "handle";
 
 /// Returns the types and ids of the entities in a result: the JSON objects that represent live entities of the result.
 pub(super) fn entities_in(result: &ToolResult, catalog: &Catalog) -> Vec<(EntityKind, String)> {
@@ -20,12 +18,27 @@ pub(super) fn entities_in(result: &ToolResult, catalog: &Catalog) -> Vec<(Entity
     entities
 }
 
-/// Writes handles into the entities of a result, and lists the tools that take such a handle if the entity lists tools.
-/// `handles` are in the order of [`entities_in`].
-pub(super) fn write_handles(result: &mut ToolResult, handles: Vec<Option<String>>, catalog: &Catalog) {
+/// The names of the tools of an entity in a result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListedTools {
+    /// The names of the tools that are bound to the entity in its session.
+    OfSession,
+    /// The names of the tools that take its handle.
+    OfHandle,
+}
+
+/// Writes handles into the entities of a result, and the names of their tools if the entities list tools. `handles` are in
+/// the order of [`entities_in`].
+pub(super) fn write_handles(
+    result: &mut ToolResult,
+    handles: Vec<Option<String>>,
+    catalog: &Catalog,
+    listed_tools: ListedTools,
+) {
     let kinds = kinds_of(result, catalog);
     let mut handles = handles.into_iter();
-    let method_names = |kind: &EntityKind| json!(catalog.methods(kind));
+    let method_names =
+        |kind: &EntityKind| (listed_tools == ListedTools::OfHandle).then(|| json!(catalog.methods(kind)));
     result.rewrite_value(|value| write_in_value(value, &kinds, &mut handles, &method_names));
 }
 
@@ -80,7 +93,7 @@ fn write_in_value(
     value: &mut Value,
     kinds: &[(EntityKind, Option<String>)],
     handles: &mut impl Iterator<Item = Option<String>>,
-    method_names: &impl Fn(&EntityKind) -> Value,
+    method_names: &impl Fn(&EntityKind) -> Option<Value>,
 ) -> bool {
     let mut has_changed = false;
     let kind = entity_of(value, kinds).map(|(kind, _)| kind);
@@ -107,12 +120,14 @@ fn write_in_value(
 }
 
 /// Writes a handle into the fields of an entity, after the id.
-fn write_handle(fields: &mut Map<String, Value>, handle: String, method_names: impl FnOnce() -> Value) {
+fn write_handle(fields: &mut Map<String, Value>, handle: String, method_names: impl FnOnce() -> Option<Value>) {
     let id_position = fields.keys().position(|key| key == "id");
     let position = id_position.map_or(fields.len(), |id_position| id_position + 1);
     fields.shift_insert(position, HANDLE.to_owned(), Value::String(handle));
-    if fields.contains_key(AVAILABLE_TOOLS) {
-        fields.insert(AVAILABLE_TOOLS.to_owned(), method_names());
+    if fields.contains_key(AVAILABLE_TOOLS)
+        && let Some(names) = method_names()
+    {
+        fields.insert(AVAILABLE_TOOLS.to_owned(), names);
     }
 }
 
@@ -171,7 +186,7 @@ mod tests {
         collect_entities(&value, &kinds, &mut found);
         let handle_of = |(_, id): (EntityKind, String)| (id != "x").then(|| format!("h-{id}"));
         let mut handles = found.into_iter().map(handle_of);
-        let method_names = |_: &EntityKind| json!(["order_pay"]);
+        let method_names = |_: &EntityKind| Some(json!(["order_pay"]));
         assert!(write_in_value(&mut value, &kinds, &mut handles, &method_names));
         assert_eq!(handles.next(), None, "all handles are used");
         // The server did not replace the `available_tools` of `x`, which has no handle.

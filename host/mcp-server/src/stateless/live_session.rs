@@ -1,6 +1,6 @@
 //! A session that holds the live entities of handles.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio::time::Instant;
 use toolwit::agent::{SessionTool, ToolSession};
@@ -11,11 +11,14 @@ use super::handle_method::HandleMethod;
 use super::live_session_counter::SessionPermit;
 use crate::principal::Principal;
 
-/// A session in which stateless calls run. The session holds the entities of the handles that these calls returned.
-pub(super) struct LiveSession {
-    pub(super) tools: ToolSession,
-    /// Counts the session towards the limits until the session is dropped.
-    permit: SessionPermit,
+/// A session in which stateless calls run, or the session of a client. The session holds the entities of the handles that its
+/// calls returned.
+pub(crate) struct LiveSession {
+    pub(crate) tools: ToolSession,
+    /// The group of the session's principal.
+    group: String,
+    /// Counts the session towards the limits until the session is dropped. `None` for the session of a client without handles.
+    permit: OnceLock<SessionPermit>,
     last_use: Mutex<Instant>,
 }
 
@@ -31,18 +34,30 @@ impl LiveSession {
     ///
     /// # Errors
     /// If the session cannot be built.
-    pub(super) async fn begin(principal: &Principal, permit: SessionPermit) -> Result<Self, Error> {
+    pub(super) async fn begin(principal: &Principal, permit: Option<SessionPermit>) -> Result<Self, Error> {
         let tools = ToolSession::begin(principal.conversation()).await?;
         Ok(Self {
             tools,
-            permit,
+            group: principal.group().to_owned(),
+            permit: permit.map_or_else(OnceLock::new, OnceLock::from),
             last_use: Mutex::new(Instant::now()),
         })
     }
 
     /// Returns the group of the session's principal.
     pub(super) fn group(&self) -> &str {
-        self.permit.group()
+        &self.group
+    }
+
+    /// Returns whether the session counts towards the limits.
+    pub(super) fn is_counted(&self) -> bool {
+        self.permit.get().is_some()
+    }
+
+    /// Counts the session towards the limits.
+    pub(super) fn count(&self, permit: SessionPermit) {
+        // If another call has counted the session in the meantime, this permit is released.
+        drop(self.permit.set(permit));
     }
 
     /// Returns when the session was last used.

@@ -63,12 +63,6 @@ impl LiveSessionCounter {
     }
 }
 
-impl SessionPermit {
-    pub(super) fn group(&self) -> &str {
-        &self.group
-    }
-}
-
 impl Drop for SessionPermit {
     fn drop(&mut self) {
         let mut state = self.counter.state();

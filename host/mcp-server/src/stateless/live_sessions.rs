@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::current_sessions::CurrentSessions;
 use super::handle_table::HandleTable;
 use super::live_session::LiveSession;
-use super::live_session_counter::LiveSessionCounter;
+use super::live_session_counter::{LiveSessionCounter, SessionPermit};
 use crate::principal::Principal;
 use toolwit::registry::Registry;
 use toolwit::{Error, ErrorKind, Phase};
@@ -31,18 +31,36 @@ impl LiveSessions {
         if let Some(session) = self.current.for_call(principal, packages) {
             return Ok(session);
         }
-        let permit = loop {
-            if let Some(permit) = self.counter.permit(principal.group()) {
-                break permit;
-            }
-            if !self.end_idle(principal.group()) {
-                let message = "the server runs too many calls in other sessions; repeat the call later";
-                return Err(Error::new(ErrorKind::Busy, Phase::Execute, message));
-            }
+        let Some(permit) = self.permit(principal.group()) else {
+            let message = "the server runs too many calls in other sessions; repeat the call later";
+            return Err(Error::new(ErrorKind::Busy, Phase::Execute, message));
         };
-        let session = Arc::new(LiveSession::begin(principal, permit).await?);
+        let session = Arc::new(LiveSession::begin(principal, Some(permit)).await?);
         self.current.set(principal, session.clone(), packages.clone());
         Ok(session)
+    }
+
+    /// Counts the session of a client, because it has handles from now on. Returns `false` if there are too many sessions, and
+    /// each session of the group runs a call.
+    pub(super) fn count(&self, session: &LiveSession) -> bool {
+        if session.is_counted() {
+            return true;
+        }
+        let permit = self.permit(session.group());
+        permit.map(|permit| session.count(permit)).is_some()
+    }
+
+    /// Returns the permit of a new session. Ends idle sessions of the group if there are too many. `None` if no session of the
+    /// group is idle.
+    fn permit(&self, group: &str) -> Option<SessionPermit> {
+        loop {
+            if let Some(permit) = self.counter.permit(group) {
+                return Some(permit);
+            }
+            if !self.end_idle(group) {
+                return None;
+            }
+        }
     }
 
     /// Removes the sessions whose handles have expired, and the current sessions that are too old for further calls.

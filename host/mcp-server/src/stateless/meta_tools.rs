@@ -38,6 +38,16 @@ pub(super) fn call_tool() -> ToolDefinition {
     ToolDefinition::new(ToolId::host(CALL_TOOL), CALL_TOOL, description, schema)
 }
 
+/// Returns the definition of `call_tool` for clients with sessions.
+pub(super) fn call_tool_in_session() -> ToolDefinition {
+    let mut definition = call_tool();
+    let description = "Calls a tool that is not in the list of tools, such as a method of an entity that an earlier call returned. \
+                       `arguments` then also contains the `handle` of the entity, under the name of its `type`: \
+                       `{\"name\": \"cart_c1_count\", \"arguments\": {\"cart\": \"cart_…\"}}`.";
+    description.clone_into(&mut definition.description);
+    definition
+}
+
 /// Searches the tools of a principal.
 pub(super) fn search(catalog: &Catalog, principal: &Principal, arguments: &Arguments) -> ToolResult {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);

@@ -16,6 +16,9 @@ mod live_session;
 mod live_session_counter;
 mod live_sessions;
 mod meta_tools;
+mod session_calls;
 mod stateless_requests;
 
+pub(crate) use live_session::LiveSession;
+pub(crate) use session_calls::SessionCall;
 pub(crate) use stateless_requests::StatelessRequests;

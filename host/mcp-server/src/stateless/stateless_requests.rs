@@ -12,7 +12,7 @@ use super::catalog::{Catalog, CatalogTool, Target};
 use super::catalogs::Catalogs;
 use super::handle_method::{EntityKind, HandleMethod, quoted};
 use super::handle_table::{Entity, looks_like_handle};
-use super::handles_in_json::{entities_in, write_handles};
+use super::handles_in_json::{ListedTools, entities_in, write_handles};
 use super::live_session::{EntityMethod, LiveSession};
 use super::live_sessions::LiveSessions;
 use super::meta_tools;
@@ -20,8 +20,8 @@ use crate::call::{CallOutcome, CallRequest, call};
 use crate::client::{InputRound, QuestionBinding, QuestionSealer, level_of_wire};
 use crate::principal::Principal;
 use crate::tasks::TaskSupport;
-use crate::wire::{self, ResultShape, Revision};
-use toolwit::tool::ToolId;
+use crate::wire::{self, Repetition, ResultShape, Revision};
+use toolwit::tool::{LogLevel, ToolId};
 use toolwit::{Arguments, ErrorKind, ToolResult};
 
 /// How long a client may cache a list of tools, in milliseconds. If the list changes earlier, a subscription reports the
@@ -31,17 +31,20 @@ const LIST_TTL_MS: u64 = 60_000;
 /// Answers requests without a session.
 #[derive(Default)]
 pub(crate) struct StatelessRequests {
-    catalogs: Catalogs,
-    sessions: LiveSessions,
+    pub(super) catalogs: Catalogs,
+    pub(super) sessions: LiveSessions,
     questions: QuestionSealer,
 }
 
 /// The values that all steps of one call share.
-struct CallScope<'c> {
-    catalog: &'c Catalog,
-    principal: &'c Principal,
-    request: &'c RequestContext<RoleServer>,
-    round: Arc<InputRound>,
+pub(super) struct CallScope<'c> {
+    pub(super) catalog: &'c Catalog,
+    pub(super) principal: &'c Principal,
+    pub(super) request: &'c RequestContext<RoleServer>,
+    /// The round of a request without a session.
+    pub(super) round: Option<Arc<InputRound>>,
+    /// The lowest severity of the messages for the client's log; `None` for no messages.
+    pub(super) log_min: Option<LogLevel>,
 }
 
 impl StatelessRequests {
@@ -91,15 +94,16 @@ impl StatelessRequests {
         };
         let (state, responses) = (params.request_state.as_deref(), params.input_responses.as_ref());
         let round = InputRound::begin(&self.questions, &binding, state, responses).map_err(wire::invalid_params)?;
-        let catalog = self.catalogs.of(principal);
+        let (catalog, round) = (self.catalogs.of(principal), Arc::new(round));
         let scope = CallScope {
             catalog: &catalog,
             principal,
             request,
-            round: Arc::new(round),
+            round: Some(round.clone()),
+            log_min: request.meta.log_level().map(level_of_wire),
         };
         let result = self.call_named(&scope, &params.name, arguments.clone()).await?;
-        let question = scope.round.input_required_result(&self.questions, &binding)?;
+        let question = round.input_required_result(&self.questions, &binding)?;
         Ok(question.map_or_else(|| result.into(), CallToolResponse::from))
     }
 
@@ -151,7 +155,7 @@ impl StatelessRequests {
         self.questions.expire();
     }
 
-    async fn run(
+    pub(super) async fn run(
         &self,
         scope: &CallScope<'_>,
         tool: &CatalogTool,
@@ -159,7 +163,7 @@ impl StatelessRequests {
         shape: ResultShape,
     ) -> Result<CallToolResult, ErrorData> {
         let CallScope { catalog, principal, .. } = scope;
-        let answer = |result: ToolResult| Ok(wire::call_result(&result, shape, Vec::new()));
+        let answer = |result: ToolResult| Ok(wire::call_result(&result, shape, Vec::new(), Repetition::Full));
         match &tool.target {
             Target::Search => answer(meta_tools::search(catalog, principal, &arguments)),
             Target::Facade(names) => answer(meta_tools::describe_facade_tools(catalog, names)),
@@ -247,7 +251,7 @@ impl StatelessRequests {
     }
 
     /// Calls a tool of a session, and issues handles for the entities in its result.
-    async fn call_in_session(
+    pub(super) async fn call_in_session(
         &self,
         scope: &CallScope<'_>,
         session: &Arc<LiveSession>,
@@ -258,8 +262,8 @@ impl StatelessRequests {
         let request = CallRequest {
             principal: scope.principal,
             request: scope.request,
-            round: Some(scope.round.clone()),
-            log_min: scope.request.meta.log_level().map(level_of_wire),
+            round: scope.round.clone(),
+            log_min: scope.log_min,
         };
         let CallOutcome { answer, notes } = call(&session.tools, name, arguments, request).await;
         let mut result = match answer {
@@ -269,9 +273,10 @@ impl StatelessRequests {
         let entities = entities_in(&result, scope.catalog);
         if !entities.is_empty() {
             let handles = self.sessions.handles.issue(session, scope.principal.name(), entities);
-            write_handles(&mut result, handles, scope.catalog);
+            write_handles(&mut result, handles, scope.catalog, ListedTools::OfHandle);
         }
-        Ok(wire::call_result(&result, shape, notes))
+        let repetition = Repetition::for_client(scope.request);
+        Ok(wire::call_result(&result, shape, notes, repetition))
     }
 
     /// Replaces the handles in arguments by the ids of their entities. Returns the entity of the last handle, or
@@ -281,7 +286,7 @@ impl StatelessRequests {
     ///
     /// # Errors
     /// A message for the model, if a handle is unknown or belongs to another session.
-    fn replace_handles(
+    pub(super) fn replace_handles(
         &self,
         scope: &CallScope<'_>,
         arguments: &mut Arguments,
@@ -333,7 +338,7 @@ impl StatelessRequests {
 ///
 /// # Errors
 /// If no tool has this name.
-fn required_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c CatalogTool, ErrorData> {
+pub(super) fn required_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c CatalogTool, ErrorData> {
     catalog.tool(name).ok_or_else(|| {
         let shown_name: String = name.chars().take(80).collect();
         let nearest = catalog.nearest(name);
@@ -365,6 +370,11 @@ fn other_session_message(catalog: &Catalog, kind: &EntityKind) -> String {
 }
 
 /// Returns the result of a call that did not run. The message is for the model.
-fn refused(message: String) -> CallToolResult {
-    wire::call_result(&ToolResult::error(message), ResultShape::Untyped, Vec::new())
+pub(super) fn refused(message: String) -> CallToolResult {
+    wire::call_result(
+        &ToolResult::error(message),
+        ResultShape::Untyped,
+        Vec::new(),
+        Repetition::Full,
+    )
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ErrorCode, GetExtensions};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, GetExtensions, ProtocolVersion};
 use rmcp::service::Peer;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::direct_calls::{DirectCalls, RunningCalls};
 use super::line_reader::{Line, LineReader};
-use super::message::{IncomingLine, beginning_error, parse, refusal};
 use super::outgoing::{Outgoing, send, write};
 use super::transport::LineTransport;
 use super::unanswered_requests::UnansweredRequest;
+use crate::message::{Incoming, batch_items, beginning_error, error_answer, is_bootstrap, parse, refusal};
 use crate::pending::PendingRequests;
 use toolwit::tool::DeferredWork;
 
@@ -25,7 +25,7 @@ const MESSAGE_BYTES_MAX: usize = 8 << 20;
 /// Maximum number of requests that are not answered yet.
 const PENDING_MAX: usize = 1_000;
 
-/// Maximum memory of the requests that are not answered yet, in bytes.
+/// Maximum memory of the requests that are not answered yet, and of the answers that are not read yet, in bytes.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 
 /// Maximum number of messages that wait until the protocol library (`rmcp`) receives them.
@@ -41,8 +41,10 @@ pub(super) struct Intake<W, H> {
     messages: mpsc::Sender<ClientJsonRpcMessage>,
     /// Is cancelled when the connection ends.
     stop: CancellationToken,
-    /// Whether the connection has begun: with the first valid request other than `ping`.
+    /// Whether the connection has begun: with the first valid request other than `ping` and `server/discover`.
     has_begun: bool,
+    /// Whether the session has the revision 2025-03-26, in which a line can be a batch of messages.
+    takes_batches: bool,
 }
 
 impl<W, H> Intake<W, H>
@@ -73,6 +75,7 @@ where
             messages: sender,
             stop,
             has_begun: false,
+            takes_batches: false,
         };
         (intake, transport)
     }
@@ -87,25 +90,45 @@ where
                 line = input.next() => line,
                 () = self.stop.cancelled() => return,
             };
-            let checked = match line {
-                Ok(Line::Complete(line)) => self.check(&line),
+            let is_connected = match line {
+                Ok(Line::Complete(line)) => self.accept_line(&line, input.has_buffered()).await,
                 Ok(Line::TooLong) => {
                     let message = format!("a message is limited to {MESSAGE_BYTES_MAX} bytes");
-                    Err(Some(refusal(Value::Null, ErrorCode::INVALID_REQUEST, &message)))
+                    let answer = refusal(Value::Null, ErrorCode::INVALID_REQUEST, &message);
+                    write(&self.outgoing.output, &answer).await.is_ok()
                 }
                 Ok(Line::End) | Err(_) => return,
-            };
-            let is_connected = match checked {
-                Ok(message) => match self.answer_directly(message, input.has_buffered()).await {
-                    Some(message) => self.messages.send(message).await.is_ok(),
-                    None => true,
-                },
-                Err(Some(answer)) => write(&self.outgoing.output, &answer).await.is_ok(),
-                Err(None) => true,
             };
             if !is_connected {
                 return;
             }
+        }
+    }
+
+    /// Accepts the message of a line, or the messages of a batch. `has_more` is whether the input after the line has already
+    /// been read. Returns whether the connection still exists.
+    async fn accept_line(&mut self, line: &[u8], has_more: bool) -> bool {
+        let batch = if self.takes_batches { batch_items(line) } else { None };
+        let Some(batch) = batch else {
+            return self.accept(line, has_more).await;
+        };
+        for item in batch {
+            if !self.accept(&item, true).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Answers a message, or passes it to the transport. Returns whether the connection still exists.
+    async fn accept(&mut self, message: &[u8], has_more: bool) -> bool {
+        match self.check(message) {
+            Ok(message) => match self.answer_directly(message, has_more).await {
+                Some(message) => self.messages.send(message).await.is_ok(),
+                None => true,
+            },
+            Err(Some(answer)) => write(&self.outgoing.output, &answer).await.is_ok(),
+            Err(None) => true,
         }
     }
 
@@ -155,17 +178,18 @@ where
         // A client can write a byte order mark before its first message.
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let (mut message, request_id) = match parse(line) {
-            IncomingLine::Message { message, request_id } => (*message, request_id),
-            IncomingLine::Refused(answer) => return Err(Some(answer)),
-            IncomingLine::Ignored => return Err(None),
+            Incoming::Message { message, request_id } => (*message, request_id),
+            Incoming::Refused(answer) => return Err(Some(answer)),
+            Incoming::Ignored => return Err(None),
         };
         if !self.has_begun {
             // At a message that cannot begin the connection, the protocol library would end the connection.
             let Some(id) = &request_id else { return Err(None) };
             if let Some(error) = beginning_error(line) {
-                return Err(Some(refusal(parse_id(id), error.code, &error.message)));
+                return Err(Some(error_answer(parse_id(id), &error)));
             }
-            self.has_begun = !is_ping(line);
+            self.has_begun = !is_bootstrap(line);
+            self.takes_batches = takes_batches(&message);
         }
         if let Some(id) = request_id {
             let refused = |message| Err(Some(refusal(parse_id(&id), ErrorCode::INVALID_REQUEST, message)));
@@ -182,7 +206,9 @@ where
                 cancel: self.direct_calls.cancel_token(),
             };
             if let ClientJsonRpcMessage::Request(message) = &mut message {
-                message.request.extensions_mut().insert(request.deferred_work.clone());
+                let extensions = message.request.extensions_mut();
+                extensions.insert(request.deferred_work.clone());
+                extensions.insert(request.pending.clone());
             }
             self.outgoing.unanswered.insert(id, request);
         }
@@ -202,6 +228,11 @@ fn parse_id(id: &str) -> Value {
     serde_json::from_str(id).unwrap_or_default()
 }
 
-fn is_ping(line: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(line).is_ok_and(|message| message["method"] == "ping")
+/// Returns whether a message begins a session of the revision that has batches.
+fn takes_batches(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else {
+        return false;
+    };
+    matches!(&request.request, ClientRequest::InitializeRequest(initialize)
+        if initialize.params.protocol_version == ProtocolVersion::V_2025_03_26)
 }

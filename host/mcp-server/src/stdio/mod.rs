@@ -3,12 +3,10 @@
 mod direct_calls;
 mod intake;
 mod line_reader;
-mod message;
 mod outgoing;
 mod serve;
 mod standard_streams;
 mod stdin_thread;
-mod tool_call;
 mod transport;
 mod unanswered_requests;
 

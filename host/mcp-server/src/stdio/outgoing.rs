@@ -51,9 +51,10 @@ pub(super) async fn send<W: AsyncWrite + Unpin>(
 
 /// Writes a message as one line.
 pub(super) async fn write<W: AsyncWrite + Unpin>(output: &Mutex<W>, message: &impl serde::Serialize) -> io::Result<()> {
+    let mut output = output.lock().await;
+    // The text is created only now, so that the texts of waiting messages take no memory.
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
-    let mut output = output.lock().await;
     output.write_all(&line).await?;
     output.flush().await
 }

@@ -7,9 +7,13 @@ use serde_json::{Value, json};
 
 use super::revision::Revision;
 use toolwit::ToolDefinition;
+use toolwit::tool::AVAILABLE_TOOLS;
 
 /// The property that contains a result's value, if the client expects an object and the value is not an object.
 pub(super) const RESULT_PROPERTY: &str = "result";
+
+/// The property of an entity that contains its handle.
+pub(crate) const HANDLE_PROPERTY: &str = "handle";
 
 /// The form of the structured content of a tool's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +48,38 @@ pub(crate) fn tool(name: &str, definition: &ToolDefinition, revision: Revision) 
     let input_schema = object(&definition.input_schema).unwrap_or_else(|| Arc::new(any_object()));
     let tool = Tool::new(name.to_owned(), definition.description.clone(), input_schema);
     match (result_shape(definition, revision), &definition.output_schema) {
-        (ResultShape::Plain, Some(schema)) => match object(schema) {
+        (ResultShape::Plain, Some(schema)) => match object(&with_handles(schema)) {
             Some(schema) => tool.with_raw_output_schema(schema),
             None => tool,
         },
-        (ResultShape::Wrapped, Some(schema)) => tool.with_raw_output_schema(Arc::new(wrapper_schema(schema))),
+        (ResultShape::Wrapped, Some(schema)) => {
+            tool.with_raw_output_schema(Arc::new(wrapper_schema(&with_handles(schema))))
+        }
         _ => tool,
+    }
+}
+
+/// Adds the property of handles to the schemas of entities in an output schema.
+fn with_handles(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    add_handles(&mut schema);
+    schema
+}
+
+fn add_handles(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Object(properties)) = fields.get_mut("properties")
+                && properties.contains_key(AVAILABLE_TOOLS)
+            {
+                let position = properties.keys().position(|name| name == "id");
+                let position = position.map_or(properties.len(), |position| position + 1);
+                properties.shift_insert(position, HANDLE_PROPERTY.to_owned(), json!({"type": "string"}));
+            }
+            fields.values_mut().for_each(add_handles);
+        }
+        Value::Array(items) => items.iter_mut().for_each(add_handles),
+        _ => {}
     }
 }
 
@@ -109,6 +139,29 @@ mod tests {
             .output_schema
             .map(|schema| json!(*schema));
         assert_eq!(stateless_schema, list.output_schema.as_deref().cloned());
+    }
+
+    #[test]
+    fn the_schema_of_an_entity_has_its_handle() {
+        let entity = json!({"type": "object", "properties": {
+            "type": {"const": "cart"}, "id": {"type": "string"}, "total": {"type": "integer"}, "available_tools": {}
+        }});
+        let list = definition(json!({"type": "array", "items": entity}));
+        let schema = tool("x", &list, Revision::Stateless)
+            .output_schema
+            .map(|schema| json!(*schema));
+        let schema = schema.unwrap_or_default();
+        let properties = schema["items"]["properties"].as_object();
+        let names: Vec<_> = properties
+            .into_iter()
+            .flat_map(|properties| properties.keys())
+            .collect();
+        assert_eq!(names, ["type", "id", "handle", "total", "available_tools"]);
+        let plain = definition(json!({"type": "object", "properties": {"id": {}}}));
+        let schema = tool("x", &plain, Revision::Session)
+            .output_schema
+            .map(|schema| json!(*schema));
+        assert_eq!(schema, plain.output_schema.as_deref().cloned());
     }
 
     #[test]

@@ -55,6 +55,20 @@ impl Answer {
     }
 }
 
+/// Returns the text of a chunked body.
+fn joined_chunks(mut body: &str) -> String {
+    let mut text = String::new();
+    while let Some((length, rest)) = body.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).unwrap();
+        text.push_str(&rest[..length]);
+        body = rest[length..].strip_prefix("\r\n").unwrap_or_default();
+        if length == 0 {
+            break;
+        }
+    }
+    text
+}
+
 async fn serve(options: impl FnOnce(HttpOptions) -> HttpOptions) -> Served {
     let options = options(HttpOptions::new(([127, 0, 0, 1], 0).into()));
     Served::of(server().await, options).await
@@ -75,7 +89,7 @@ impl Served {
     }
 
     /// Sends a request on a connection of its own.
-    async fn send(&self, head: &str, body: &str) -> Answer {
+    pub(crate) async fn send(&self, head: &str, body: &str) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let head = head.replace('\n', "\r\n");
         let request = format!(
@@ -86,10 +100,16 @@ impl Served {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let headers = head.to_lowercase();
+        let is_chunked = headers.contains("transfer-encoding: chunked");
         Answer {
             status: head.split(' ').nth(1).unwrap().parse().unwrap(),
-            headers: head.to_lowercase(),
-            body: body.to_owned(),
+            headers,
+            body: if is_chunked {
+                joined_chunks(body)
+            } else {
+                body.to_owned()
+            },
         }
     }
 
@@ -111,12 +131,17 @@ impl Served {
 
     /// Begins a session of a client with these capabilities, and returns its id.
     pub(crate) async fn session_with(&self, headers: &str, capabilities: Value) -> String {
-        let client = json!({"name": "test", "version": "1"});
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client});
-        let answer = self.post(headers, &request("initialize", params)).await;
+        let answer = self
+            .post(headers, &request("initialize", initialize_params(capabilities)))
+            .await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         answer.header("mcp-session-id").expect("a session").to_owned()
     }
+}
+
+fn initialize_params(capabilities: Value) -> Value {
+    let client = json!({"name": "test", "version": "1"});
+    json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client})
 }
 
 pub(crate) fn request(method: &str, params: Value) -> Value {
@@ -180,7 +205,9 @@ async fn bodies_and_sessions_are_limited() {
     let large = request("tools/call", json!({"name": "x".repeat(5 << 20)}));
     assert_eq!(served.post("", &large).await.status, 413);
     served.session("").await;
-    let second = served.post("", &request("initialize", json!({}))).await;
+    let second = served
+        .post("", &request("initialize", initialize_params(json!({}))))
+        .await;
     assert_eq!((second.status, second.header("retry-after")), (503, Some("60")));
 }
 
@@ -297,7 +324,9 @@ async fn a_principal_cannot_use_up_the_sessions_and_requests_of_others() {
         format!("\nauthorization: Bearer {BOB}"),
     );
     let session = served.session(&ada).await;
-    let second = served.post(&ada, &request("initialize", json!({}))).await;
+    let second = served
+        .post(&ada, &request("initialize", initialize_params(json!({}))))
+        .await;
     assert_eq!((second.status, second.header("retry-after")), (503, Some("60")));
     let bobs = served.session(&bob).await;
     let bobs = format!("{bob}\nmcp-session-id: {bobs}\nmcp-protocol-version: 2025-11-25");

@@ -21,6 +21,13 @@ pub(crate) fn meta() -> Value {
     meta_with(&json!({}))
 }
 
+/// The `_meta` of a request of a revision.
+pub(crate) fn meta_of(version: &str) -> Value {
+    let mut meta = meta();
+    meta["io.modelcontextprotocol/protocolVersion"] = json!(version);
+    meta
+}
+
 /// The `_meta` of a request of 2026-07-28, by a client with these capabilities.
 pub(crate) fn meta_with(capabilities: &Value) -> Value {
     json!({

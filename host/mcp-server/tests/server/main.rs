@@ -10,19 +10,23 @@
 mod access_tokens;
 mod approvals;
 mod client_requests;
+mod connections;
 mod content;
 mod ended_input;
 mod http;
+mod http_clients;
 mod interfaces;
 mod line_client;
 mod lost_clients;
 mod notifications;
 mod protocol;
 mod questions;
+mod session_handles;
 mod session_limits;
 mod sessions;
 mod tasks;
 mod token_issuer;
+mod unread_answers;
 mod work_after_answer;
 
 use std::sync::Arc;
@@ -60,6 +64,22 @@ fn tools() -> Vec<Arc<dyn Tool>> {
     let fail = NativeTool::new("fail", "Fails.", object(), |_, _| async {
         Ok(ToolResult::error("out of paper"))
     });
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {"type": "integer"}}},
+        "additionalProperties": false,
+    });
+    let add = NativeTool::new("add", "Adds.", schema, |arguments: toolwit::Arguments, _| async move {
+        let items = arguments
+            .get("b")
+            .and_then(|b| b.as_array().cloned())
+            .unwrap_or_default();
+        let numbers = items
+            .iter()
+            .chain(arguments.get("a"))
+            .filter_map(serde_json::Value::as_i64);
+        Ok(ToolResult::text(numbers.sum::<i64>().to_string()))
+    });
     let panics = NativeTool::new("panics", "Panics.", object(), |_, _| async {
         panic!("a bug of the tool")
     });
@@ -72,7 +92,7 @@ fn tools() -> Vec<Arc<dyn Tool>> {
         let value = json!({"type": "cart", "id": "c-1", "available_tools": []});
         Ok(ToolResult::value(value).with_provider(Arc::new(cart)))
     });
-    let tools = [hello, numbers, steps, wait, fail, panics, cart];
+    let tools = [hello, numbers, steps, wait, fail, add, panics, cart];
     tools
         .into_iter()
         .map(|tool| Arc::new(tool.unwrap()) as Arc<dyn Tool>)

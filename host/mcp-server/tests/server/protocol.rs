@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::line_client::{LineClient, meta};
+use crate::line_client::{LineClient, meta, meta_of};
 
 // attack: G2
 #[tokio::test]
@@ -30,6 +30,76 @@ async fn unknown_versions_are_negotiated_and_a_session_begins_once() {
         later["result"]["protocolVersion"], "2025-11-25",
         "it has no `initialize`"
     );
+}
+
+// attack: G2, attack: G3
+#[tokio::test]
+async fn an_invalid_first_request_leaves_the_connection_open() {
+    let info = json!({"name": "c", "version": "1"});
+    let other_version = json!({"_meta": meta_of("2031-01-01")});
+    let later = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info, "_meta": meta()});
+    for (method, params, code, problem) in [
+        (
+            "initialize",
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}}),
+            -32602,
+            "`clientInfo`",
+        ),
+        (
+            "initialize",
+            json!({"protocolVersion": "2025-06-18", "clientInfo": info}),
+            -32602,
+            "`capabilities`",
+        ),
+        (
+            "initialize",
+            json!({"protocolVersion": 5, "capabilities": {}, "clientInfo": info}),
+            -32602,
+            "string",
+        ),
+        ("initialize", json!([]), -32602, "object"),
+        ("initialize", later, -32601, "initialize"),
+        ("tools/list", other_version, -32022, "version"),
+        ("server/discover", json!({"_meta": meta()}), 0, ""),
+    ] {
+        let mut client = LineClient::connect().await;
+        let answer = client.request("first", method, params).await;
+        if code != 0 {
+            assert_eq!(answer["error"]["code"], code, "{method} {answer}");
+            assert!(
+                answer["error"]["message"].as_str().unwrap().contains(problem),
+                "{answer}"
+            );
+        }
+        client
+            .send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            .await;
+        client.begin_session(json!({})).await;
+        assert_eq!(client.call("hello").await["result"]["content"][0]["text"], "hello");
+    }
+}
+
+#[tokio::test]
+async fn a_line_is_a_batch_in_revision_2025_03_26_only() {
+    let ping = |id: &str| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let call = json!({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": {"name": "hello"}});
+    for (version, is_taken) in [("2025-03-26", true), ("2025-06-18", false)] {
+        let mut client = LineClient::connect().await;
+        client.initialize(version).await;
+        client.send(&json!([ping("a"), call, {"id": 7}])).await;
+        if !is_taken {
+            assert_eq!(client.next().await["error"]["code"], -32600);
+            continue;
+        }
+        let mut answers = [client.next().await, client.next().await, client.next().await];
+        answers.sort_by_key(|answer| answer["id"].to_string());
+        assert_eq!(answers[0]["result"], json!({}));
+        assert_eq!(answers[1]["result"]["content"][0]["text"], "hello");
+        assert_eq!(
+            (&answers[2]["id"], &answers[2]["error"]["code"]),
+            (&json!(7), &json!(-32600))
+        );
+    }
 }
 
 #[tokio::test]

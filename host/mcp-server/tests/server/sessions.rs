@@ -38,9 +38,16 @@ async fn a_failing_tool_is_a_result_and_an_unknown_one_an_error() {
         unknown["error"]["message"].as_str().unwrap().contains("`hello`"),
         "{unknown}"
     );
-    let superfluous = json!({"name": "numbers", "arguments": {"x": 1}});
+    let superfluous = json!({"name": "add", "arguments": {"a": 1, "x": 1}});
     let superfluous = client.request("call", "tools/call", superfluous).await;
     assert_eq!(superfluous["result"]["isError"], true, "the model can correct it");
+    let dummy = json!({"name": "numbers", "arguments": {"random_string": "x"}});
+    let dummy = client.request("call", "tools/call", dummy).await;
+    assert_ne!(dummy["result"]["isError"], true, "the tool has no parameters: {dummy}");
+    assert!(dummy["error"].is_null(), "{dummy}");
+    let encoded = json!({"name": "add", "arguments": {"a": "1", "b": "[2, \"3\"]"}});
+    let encoded = client.request("call", "tools/call", encoded).await;
+    assert_eq!(encoded["result"]["content"][0]["text"], "6", "{encoded}");
     assert_eq!(client.call("hello").await["result"]["content"][0]["text"], "hello");
 }
 

@@ -23,7 +23,7 @@ pub(super) const EXTRA_CONTENT: &str = "extra_content";
 pub(super) const CALL_EXTRA_CONTENT: &str = "call_extra_content";
 
 /// The reasons for the end of a response that stand for a failure of the provider.
-const FAILURE_REASONS: [&str; 2] = ["error", "insufficient_system_resource"];
+const FAILURE_REASONS: [&str; 4] = ["abort", "error", "failed", "insufficient_system_resource"];
 
 /// Reads complete responses and the chunks of streams, whose messages have the same fields.
 #[derive(Debug, Default)]

@@ -50,7 +50,13 @@ impl CandidateReader {
             }
             let reason = candidate.text("finishReason");
             if !reason.is_empty() {
-                response.set_stop_reason(reason, finish_reason(reason));
+                let finish_reason = match (finish_reason(reason), candidate.text("finishMessage")) {
+                    (Some(FinishReason::Other(reason)), message) if !message.is_empty() => {
+                        Some(FinishReason::Other(format!("{reason}: {message}")))
+                    }
+                    (finish_reason, _) => finish_reason,
+                };
+                response.set_stop_reason(reason, finish_reason);
             }
         }
         let block_reason = body["promptFeedback"].text("blockReason");

@@ -97,6 +97,12 @@ fn errors_content_filters_and_truncated_streams_are_distinguished() {
         finish_for("MALFORMED_FUNCTION_CALL"),
         FinishReason::Other("MALFORMED_FUNCTION_CALL".to_owned())
     );
+    let mut explained = chunk(json!([]), Some("MALFORMED_FUNCTION_CALL"));
+    explained["candidates"][0]["finishMessage"] = json!("no tool `x`");
+    assert_eq!(
+        read::<GenerateContent>(explained.to_string()).unwrap().finish,
+        FinishReason::Other("MALFORMED_FUNCTION_CALL: no tool `x`".to_owned())
+    );
     assert_eq!(
         read::<GenerateContent>(stream(&sample_chunks()[..3])).unwrap_err(),
         AttemptFailure::interrupted()

@@ -12,7 +12,7 @@ use super::http_response::HttpResponse;
 use super::key::{KeyHeader, KeySource};
 use super::provider_error::ProviderError;
 use super::proxy::ModelProxy;
-use super::retry::{RetryPolicy, retry_after};
+use super::retry::{RetryPolicy, retry_advice, retry_after};
 use super::secret::Secret;
 use crate::environment::variable;
 use toolwit_agent::model::ModelError;
@@ -190,11 +190,13 @@ impl Endpoint {
         }
         if !status.is_success() {
             let requested_wait = retry_after(response.headers(), SystemTime::now());
+            let advice = retry_advice(response.headers());
             // The status is reported even if the body with the error message does not arrive.
             let body = HttpResponse::new(response, deadline, ERROR_BYTES_MAX)
                 .read_beginning()
                 .await;
-            return Err(ProviderError::from_error_body(&body).into_failure(status.as_u16(), requested_wait));
+            let failure = ProviderError::from_error_body(&body).into_failure(status.as_u16(), requested_wait);
+            return Err(failure.with_advice(advice));
         }
         let encoding = response.headers().get(CONTENT_ENCODING);
         if let Some(encoding) = encoding.filter(|encoding| *encoding != "identity") {

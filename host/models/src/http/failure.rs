@@ -82,6 +82,26 @@ impl AttemptFailure {
         }
     }
 
+    /// Applies the advice of the provider whether to retry, if there is one.
+    pub(super) fn with_advice(self, should_retry: Option<bool>) -> Self {
+        match (self, should_retry) {
+            (
+                Self::Transient {
+                    status: Some(status),
+                    message,
+                    ..
+                },
+                Some(false),
+            ) => Self::Permanent(ModelError::Refused { status, message }),
+            (Self::Permanent(ModelError::Refused { status, message }), Some(true)) => Self::Transient {
+                status: Some(status),
+                message,
+                retry_after: None,
+            },
+            (failure, _) => failure,
+        }
+    }
+
     /// Converts the failure of the last attempt to the error of the request.
     pub(super) fn into_error(self, attempts: u32) -> ModelError {
         match self {

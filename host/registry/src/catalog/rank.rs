@@ -174,7 +174,7 @@ pub(super) fn search(catalogs: &CatalogUnion<'_>, query: &Query, may_use: &impl 
         .iter()
         .map(|catalog| catalog.accumulate(&terms, &occurrence_weights))
         .collect();
-    let has_similarities = add_similarities(catalogs, query, &mut accumulators);
+    let has_similarities = add_similarities(catalogs, query, terms.confident_score(), &mut accumulators);
     for (catalog, accumulators) in catalogs.iter().zip(&accumulators) {
         let named_slots = catalog.slots_named_in(query);
         catalog.offer_candidates(accumulators, &named_slots, &terms, may_use, &mut best);
@@ -298,8 +298,7 @@ impl Catalog {
     ) {
         let parameters = RankingParameters::get();
         let bonus_per_word = parameters.coverage_bonus / to_f32(terms.word_count).max(1.0);
-        // The word score at which the confidence is 1.
-        let confident_score = (terms.top_weight_sum * (parameters.k1 + 1.0)).max(f32::MIN_POSITIVE);
+        let confident_score = terms.confident_score();
         let inner_matches = self.inner_matches(accumulators, named_slots, may_use);
         for (slot, (tool_accumulator, scoring)) in (0..).zip(accumulators.iter().zip(self.scoring())) {
             // Most searches have no inner matches and no named slots. Both checks for emptiness avoid a lookup per tool.

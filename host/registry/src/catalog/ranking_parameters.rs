@@ -58,6 +58,8 @@ pub(super) struct RankingParameters {
     pub(super) smaller_score_weight: f32,
     /// The score for the most similar meaning, relative to the best word score.
     pub(super) similarity_weight: f32,
+    /// The share of `similarity_weight` that a query loses whose words a tool covers completely.
+    pub(super) similarity_discount: f32,
     /// The minimum similarity of a hit without a word of the query.
     pub(super) similarity_min: f32,
     /// The minimum similarity of a hit that needs no minimum confidence under [`Cutoff::Confident`](super::Cutoff::Confident).
@@ -109,7 +111,8 @@ static PARAMETERS: RankingParameters = RankingParameters {
     coverage_bonus: 0.5,
     inner_weight: 0.9,
     smaller_score_weight: 0.3,
-    similarity_weight: 1.5,
+    similarity_weight: 1.0,
+    similarity_discount: 0.8,
     similarity_min: 0.2,
     confident_similarity_min: 0.8,
     score_share_min: ScoreShareMin {

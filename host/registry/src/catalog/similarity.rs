@@ -11,10 +11,13 @@ use super::union::CatalogUnion;
 /// similar, for example because no embedding model knows a word of the query.
 ///
 /// The scales of similarities and word scores are not comparable. So the similarities are scaled: the greatest one in all catalogs
-/// gives [`RankingParameters::similarity_weight`] times the greatest word score.
+/// gives [`RankingParameters::similarity_weight`] times the greatest word score. The more of the query a tool covers by its words,
+/// the less the similarities count, by up to [`RankingParameters::similarity_discount`]: a query in the words of a tool needs no
+/// other evidence, and similar meanings would only add noise. A word score of `confident_score` covers the query.
 pub(super) fn add_similarities(
     catalogs: &CatalogUnion<'_>,
     query: &Query,
+    confident_score: f32,
     accumulators: &mut [Vec<Accumulator>],
 ) -> bool {
     let similarities: Vec<_> = catalogs.iter().map(|catalog| catalog.similarities(query)).collect();
@@ -26,7 +29,10 @@ pub(super) fn add_similarities(
     let word_score_max = word_scores.fold(0.0, f32::max);
     // If no tool has a word of the query, any scale gives the same order.
     let scale = if word_score_max > 0.0 { word_score_max } else { 1.0 };
-    let score_per_similarity = catalogs.parameters().similarity_weight * scale / similarity_max;
+    let parameters = catalogs.parameters();
+    let confidence = (word_score_max / confident_score).min(1.0);
+    let weight = parameters.similarity_weight * (1.0 - parameters.similarity_discount * confidence);
+    let score_per_similarity = weight * scale / similarity_max;
     for (accumulators, similarities) in accumulators.iter_mut().zip(&similarities) {
         for (accumulator, similarity) in accumulators.iter_mut().zip(similarities) {
             accumulator.similarity = similarity.max(0.0);

@@ -47,7 +47,7 @@ pub(super) struct QueryTerms {
     pub(super) content_bits: u32,
     /// The sum of the greatest weights among the words of the intent and the task, including words that no tool has. At most
     /// [`RankingParameters::confident_word_count`] weights are summed.
-    pub(super) top_weight_sum: f32,
+    top_weight_sum: f32,
 }
 
 /// A word of a query.
@@ -108,6 +108,12 @@ impl QueryTerms {
         });
         terms.add_context(weigh(recent.collect::<Vec<_>>(), catalogs));
         terms
+    }
+
+    /// Returns the word score of a tool that covers the query by its words.
+    pub(super) fn confident_score(&self) -> f32 {
+        let parameters = RankingParameters::get();
+        (self.top_weight_sum * (parameters.k1 + 1.0)).max(f32::MIN_POSITIVE)
     }
 
     fn push(&mut self, stem: Arc<str>, weight: f32, bit: u32) {

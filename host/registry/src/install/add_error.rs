@@ -67,6 +67,16 @@ pub enum AddError {
         /// The digest of the content.
         actual: String,
     },
+    /// The content at a URL does not have the size that the index lists.
+    #[error("`{url}` has {} instead of the listed {}", ByteCount(*actual_bytes), ByteCount(*listed_bytes))]
+    WrongSize {
+        /// The URL.
+        url: String,
+        /// The size in the index, in bytes.
+        listed_bytes: u64,
+        /// The size of the content, in bytes.
+        actual_bytes: u64,
+    },
     /// The version in the package's manifest is not the version that the index lists.
     #[error("the package index lists `{name}` {listed}, but its manifest has the version {declared}")]
     OtherVersion {
@@ -77,14 +87,14 @@ pub enum AddError {
         /// The version in the manifest.
         declared: String,
     },
-    /// The query has no version, and the newest version in the index is older than the installed version.
-    #[error("`{name}` {installed} is newer than {newest}, the newest version in the package index")]
+    /// The newest version in the index that the query accepts is older than the installed version, which the query accepts too.
+    #[error("`{name}` {installed} is newer than {newest}, the newest such version in the package index")]
     Downgrade {
         /// The name.
         name: String,
         /// The installed version.
         installed: String,
-        /// The newest version in the index.
+        /// The newest version in the index that the query accepts.
         newest: String,
     },
     /// Another failure. For example, a package of the source is broken; the index is invalid; or a file could not be downloaded,
@@ -109,7 +119,9 @@ impl From<AddError> for Error {
             AddError::WrongDigest { .. } => {
                 "the file or the connection was tampered with, or the file was replaced: ask its author".to_owned()
             }
-            AddError::OtherVersion { .. } => "report it to the maintainer of the index".to_owned(),
+            AddError::WrongSize { .. } | AddError::OtherVersion { .. } => {
+                "report it to the maintainer of the index".to_owned()
+            }
             AddError::Downgrade { name, newest, .. } => {
                 format!("to replace it anyway, name the version: `{name}@{newest}`")
             }

@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use semver::Version;
+use semver::{Version, VersionReq};
 
 use super::add_error::AddError;
 use super::index::{PackageIndex, Release};
+use super::installed_versions::InstalledVersions;
 use super::package_files::write_files;
 use super::remote_file::{Download, FileDigest, FileUrl, RemoteFile};
+use super::replacement::{check_replacement, find_earlier, versions_error};
 use super::source::{PackageQuery, PackageSource, check_remote_name};
-use crate::package::{EXTENSION, Package, has_same_snake_case_form};
+use crate::package::{EXTENSION, Package};
 use crate::registry::Registry;
 use crate::scan::{blocking, downloaded_package};
 use toolwit_core::limits::PACKAGE_INDEX_BYTES_MAX;
@@ -71,8 +73,8 @@ pub struct Installation {
 pub(super) struct NewPackage {
     pub(super) package: Package,
     pub(super) files: NewFiles,
-    /// The version of the release, if it was selected because it is the newest one: the query has no version.
-    newest_release: Option<Version>,
+    /// The version of the release in an index, with the requirement for the version in the query.
+    pub(super) release: Option<(Version, Option<VersionReq>)>,
 }
 
 /// The files of a package to add.
@@ -94,7 +96,7 @@ impl NewPackage {
         Self {
             package,
             files: NewFiles::OnDisk,
-            newest_release: None,
+            release: None,
         }
     }
 }
@@ -164,7 +166,9 @@ impl Installation {
         });
         let with_earlier: Vec<_> = with_earlier.collect();
         for (new, earlier) in &with_earlier {
-            earlier.map_or(Ok(()), |earlier| self.check_replacement(new, earlier))?;
+            if let Some(earlier) = earlier {
+                check_replacement(new, earlier, self.conflict, &self.directory)?;
+            }
         }
         let added = with_earlier
             .into_iter()
@@ -208,6 +212,13 @@ impl Installation {
         } = index.newest(query)?;
         let bytes_max = runtime.engine_limits().component_bytes_max.min(*size_bytes);
         let component = self.download(url, Some(digest), bytes_max).await?;
+        if component.len() as u64 != *size_bytes {
+            return Err(AddError::WrongSize {
+                url: url.to_string(),
+                listed_bytes: *size_bytes,
+                actual_bytes: component.len() as u64,
+            });
+        }
         let new = self
             .inspect_downloaded(runtime, name, url, component, Some(version))
             .await?;
@@ -224,7 +235,7 @@ impl Installation {
             });
         }
         Ok(NewPackage {
-            newest_release: query.version.is_none().then(|| version.clone()),
+            release: Some((version.clone(), query.version.clone())),
             ..new
         })
     }
@@ -273,32 +284,8 @@ impl Installation {
                 component,
                 version: version.cloned(),
             },
-            newest_release: None,
+            release: None,
         })
-    }
-
-    /// Checks that a package may replace the earlier package with the same name.
-    fn check_replacement(&self, new: &NewPackage, earlier: &Package) -> Result<(), AddError> {
-        if self.conflict == NameConflict::Refuse {
-            return Err(AddError::NameTaken {
-                name: earlier.name.clone(),
-                path: earlier.path.clone(),
-            });
-        }
-        let installed = earlier
-            .manifest
-            .as_ref()
-            .and_then(|manifest| manifest.version.as_deref());
-        let installed = installed.and_then(|version| Version::parse(version).ok());
-        match (&new.newest_release, installed) {
-            // An index that lists only old versions must not replace a newer package unnoticed.
-            (Some(newest), Some(installed)) if *newest < installed => Err(AddError::Downgrade {
-                name: new.package.name.clone(),
-                installed: installed.to_string(),
-                newest: newest.to_string(),
-            }),
-            _ => Ok(()),
-        }
     }
 }
 
@@ -313,12 +300,6 @@ async fn inspect_on_disk(runtime: &Arc<Runtime>, path: &Path) -> Result<Vec<NewP
     Ok(packages)
 }
 
-/// Finds the existing package that `package` would replace: the package whose name has the same snake-case form.
-fn find_earlier<'a>(existing: &'a Registry, package: &Package) -> Option<&'a Package> {
-    let mut packages = existing.packages().iter();
-    packages.find(|other| has_same_snake_case_form(&other.name, &package.name))
-}
-
 /// Writes the files of a package, in place of the earlier package if there is one.
 fn write_package(new: &NewPackage, earlier: Option<&Package>, directory: &Path) -> Result<AddedPackage, Error> {
     let package = &new.package;
@@ -326,13 +307,18 @@ fn write_package(new: &NewPackage, earlier: Option<&Package>, directory: &Path) 
         Some(earlier) => earlier.path.clone(),
         None => directory.join(&package.name).with_added_extension(EXTENSION),
     };
-    write_files(new, &target, directory).map_err(|error| error.with_plugin(&*package.name))?;
     let plugin = package.plugin();
+    let declared = package.manifest.as_ref().and_then(|manifest| manifest.version.clone());
+    if let (Some((version, _)), None, Some(plugin)) = (&new.release, &declared, plugin) {
+        // Recorded first: a component of unknown version could be replaced by an older one.
+        let recorded = InstalledVersions::of_directory(directory).record(plugin.digest(), version);
+        recorded.map_err(|error| versions_error(&error))?;
+    }
+    write_files(new, &target, directory).map_err(|error| error.with_plugin(&*package.name))?;
     let (url, version) = match &new.files {
         NewFiles::OnDisk => (None, None),
         NewFiles::Downloaded { url, version, .. } => (Some(url.to_string()), version.as_ref()),
     };
-    let declared = package.manifest.as_ref().and_then(|manifest| manifest.version.clone());
     Ok(AddedPackage {
         name: package.name.clone(),
         path: target,

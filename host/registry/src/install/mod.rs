@@ -3,10 +3,12 @@
 mod add_error;
 mod index;
 mod installation;
+mod installed_versions;
 mod pack;
 mod package_files;
 mod remote_file;
 mod remove;
+mod replacement;
 mod source;
 #[cfg(test)]
 mod tests;

@@ -176,7 +176,9 @@ async fn download_is_limited_to_the_listed_size() {
     setup.index_entries[0]["bytes"] = json!(u64::MAX);
     let downloader = setup.downloader();
     let installation = setup.installation().downloader(downloader.clone());
-    add_to(&installation, "calc").await.unwrap();
+    let error = add_to(&installation, "calc").await.unwrap_err();
+    assert!(matches!(error, AddError::WrongSize { .. }), "{error}");
+    assert_eq!(setup.added_files(), [""; 0]);
     let limit = downloader.requests.lock().unwrap()[1].1;
     assert!(
         limit < 1 << 30,
@@ -310,6 +312,28 @@ async fn older_release_replaces_a_newer_package_only_if_its_version_is_requested
     assert!(Error::from(error).suggestion.clone().unwrap().contains("calc@1.0.0"));
     let replaced = setup.replace("calc@1.0.0").await.unwrap();
     assert_eq!(replaced[0].version.as_deref(), Some("1.0.0"));
+}
+
+#[tokio::test]
+async fn older_release_does_not_replace_a_newer_one_without_a_version_in_its_manifest() {
+    let setup = Setup::new().with_release("2.0.0", &component("two"));
+    setup.add("calc").await.unwrap();
+    let mut setup = Setup {
+        directory: setup.directory,
+        ..Setup::new().with_release("1.0.0", &component("one"))
+    };
+    for query in ["calc", "calc@>=1"] {
+        let error = setup.replace(query).await.unwrap_err();
+        assert!(matches!(&error, AddError::Downgrade { .. }), "{query}: {error}");
+    }
+    setup = setup.with_release("2.1.0", &component("three"));
+    let replaced = setup.replace("calc").await.unwrap();
+    assert_eq!(replaced[0].version.as_deref(), Some("2.1.0"));
+    let replaced = setup.replace("calc@1.0.0").await.unwrap();
+    assert_eq!(replaced[0].version.as_deref(), Some("1.0.0"), "it was named");
+    fs::write(setup.directory.path().join(".versions.json"), "damaged").unwrap();
+    let error = Error::from(setup.replace("calc").await.unwrap_err());
+    assert!(error.message.contains("are unknown"), "{error}");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use wasmtime::component::ResourceTableError;
 use wasmtime::{PoolConcurrencyLimitError, ThrownException, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
+use crate::link::compile::host_setting::host_setting_error;
 use crate::link::host::host_state::HostState;
 use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::growth_limiter::DeniedGrowth;
@@ -39,6 +40,7 @@ pub(super) fn guest_error(error: &wasmtime::Error, state: &HostState, clock: &Ca
         trap => exit_error(error, phase)
             .or_else(|| denied_growth_error(state, limits, phase))
             .or_else(|| host_limit_error(error, limits, phase))
+            .or_else(|| refused_memory_error(error))
             .unwrap_or_else(|| trap_error(error, trap, state, phase)),
     };
     mapped.with_source(format!("{error:#}"))
@@ -213,6 +215,15 @@ fn host_limit_error(error: &wasmtime::Error, limits: &CallLimits, phase: Phase) 
         }
         limit => limit.error(limits, phase),
     })
+}
+
+/// Returns the error of the host if the system refused memory for an instance or a stack. `None` for any other failure, and for
+/// a failure in a call from the guest to the host, which the guest may have caused.
+fn refused_memory_error(error: &wasmtime::Error) -> Option<Error> {
+    if error.is::<WasmBacktrace>() {
+        return None;
+    }
+    host_setting_error(error)
 }
 
 /// A limit that wasmtime can report without a public error type.

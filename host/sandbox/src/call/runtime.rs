@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::session_limits::SessionLimits;
 use super::spare_instances::SpareInstances;
-use crate::grants::authority::{AuthorityProvider, AuthoritySources, KeyValueStore, SecretValues};
-use crate::grants::file::NewGrant;
+use crate::grants::authority::{AuthorityProvider, AuthoritySources, HostPaths, KeyValueStore, SecretValues};
+use crate::grants::file::{NewGrant, WritableRecord};
 use crate::inspect::imports::WasiVersions;
 use crate::link::compile::cache::CodeCache;
 use crate::link::compile::cache_location::CodeCacheLocation;
@@ -51,6 +51,11 @@ pub struct RuntimeOptions {
     pub protected_paths: Vec<PathBuf>,
     /// Files and directories from which plugins are loaded. They can be granted for reading only.
     pub plugin_paths: Vec<PathBuf>,
+    /// Other files and directories that can be granted for reading only, such as a program that the host starts.
+    pub read_only_paths: Vec<PathBuf>,
+    /// The record of the directories that were writable for plugins; by default next to the grants file. Hosts with different
+    /// grants files should share a record, so that none of them follows a link that a plugin of another one has left.
+    pub writable_record: Option<WritableRecord>,
     /// The time at which the clocks of all plugins stand still, in seconds since 1970, so that calls can be replayed. The time is
     /// also the seed of the plugins' random bytes. If the time is not set, the grants decide about clocks and random bytes.
     pub frozen_at: Option<u64>,
@@ -94,7 +99,7 @@ impl Runtime {
         options.operator_limits.check()?;
         let code_cache = options.code_cache.open();
         let code_directory = options.code_cache.directory();
-        let protected_paths = options.protected_paths.into_iter().chain(code_directory).collect();
+        let protected = options.protected_paths.into_iter().chain(code_directory).collect();
         let authorities = AuthorityProvider::new(AuthoritySources {
             grants_file: options.grants_file,
             application_grants: options.application_grants,
@@ -102,8 +107,12 @@ impl Runtime {
             secret_values: options.secret_values,
             keyvalue: options.keyvalue,
             frozen_at: options.frozen_at,
-            protected_paths,
-            plugin_paths: options.plugin_paths,
+            host_paths: HostPaths {
+                protected,
+                plugins: options.plugin_paths,
+                read_only: options.read_only_paths,
+            },
+            writable_record: options.writable_record,
         })?;
         let network = Network::new(options.resolver);
         #[cfg(feature = "network")]

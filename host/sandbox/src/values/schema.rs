@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::tool_result::is_tool_result;
-use super::types::{Case, Field, Function, FunctionKind, Label, Resource, Shape, WitType};
+use super::types::{Case, Field, Function, FunctionKind, Label, Resource, ResourceIndex, Shape, WitType};
 use toolwit_core::AVAILABLE_TOOLS;
 
 /// Standard base64 with padding, as RFC 4648 section 4 defines it.
@@ -27,24 +27,35 @@ impl Shape {
     /// contain the docs.
     pub(crate) fn generate_schemas(&mut self) {
         let resources = std::mem::take(&mut self.resources);
+        let descriptions: Vec<_> = resources
+            .iter()
+            .map(|resource| self.description_type(resource))
+            .collect();
         for function in &mut self.functions {
             function.input_schema = Arc::new(match function.kind {
                 FunctionKind::Command => command_input(),
                 _ => SchemaGenerator {
                     resources: &resources,
+                    descriptions: &descriptions,
                     direction: Direction::Input,
                 }
                 .object(&function.params),
             });
             function.returns_tool_result = function.outcome_types().0.is_some_and(is_tool_result);
-            function.output_schema = output_schema(function, &resources).map(Arc::new);
+            function.output_schema = output_schema(function, &resources, &descriptions).map(Arc::new);
         }
         self.resources = resources;
+    }
+
+    /// Returns the type of the value that the method `describe` of a resource returns, if the resource has this method.
+    fn description_type(&self, resource: &Resource) -> Option<WitType> {
+        let describe = self.functions.get(resource.describe_method?)?;
+        describe.outcome_types().0.cloned()
     }
 }
 
 /// Returns the schema of a successful result, or `None` for a `tool-result`.
-fn output_schema(function: &Function, resources: &[Resource]) -> Option<Value> {
+fn output_schema(function: &Function, resources: &[Resource], descriptions: &[Option<WitType>]) -> Option<Value> {
     if function.kind == FunctionKind::Command {
         return Some(command_output());
     }
@@ -54,6 +65,7 @@ fn output_schema(function: &Function, resources: &[Resource]) -> Option<Value> {
     }
     let generator = SchemaGenerator {
         resources,
+        descriptions,
         direction: Direction::Output,
     };
     Some(
@@ -97,6 +109,8 @@ fn command_output() -> Value {
 /// Generates the schemas of types, for one direction.
 struct SchemaGenerator<'a> {
     resources: &'a [Resource],
+    /// The types of the descriptions of the resources, in the same order.
+    descriptions: &'a [Option<WitType>],
     direction: Direction,
 }
 
@@ -160,7 +174,7 @@ impl SchemaGenerator<'_> {
             WitType::Future(payload) => payload
                 .as_ref()
                 .map_or_else(|| json!({"type": "null"}), |payload| self.schema_of(payload)),
-            WitType::Own(index) | WitType::Borrow(index) => self.handle(&self.resources[index.0]),
+            WitType::Own(index) | WitType::Borrow(index) => self.handle(*index),
         }
     }
 
@@ -210,21 +224,46 @@ impl SchemaGenerator<'_> {
         }
     }
 
-    fn handle(&self, resource: &Resource) -> Value {
-        let name = resource.json_name();
+    fn handle(&self, index: ResourceIndex) -> Value {
+        let name = self.resources[index.0].json_name();
         match self.direction {
             Direction::Input => json!({"type": "string", "description": format!("The id of a `{name}`.")}),
-            // A resource that cannot become an entity has an `error` instead of an `id`.
-            Direction::Output => json!({
-                "type": "object",
-                "properties": {
-                    "type": {"const": name},
-                    "id": {"type": "string"},
-                    AVAILABLE_TOOLS: {"type": "array", "items": {"type": "string"}},
-                },
-                "required": ["type"]
-            }),
+            Direction::Output => self.entity(&name, self.descriptions.get(index.0).and_then(Option::as_ref)),
         }
+    }
+
+    /// Returns the schema of an entity: what the host writes, and the fields of its description. Clients with types drop
+    /// properties that the schema does not name.
+    fn entity(&self, name: &str, description: Option<&WitType>) -> Value {
+        let mut properties = Map::from_iter([
+            ("type".to_owned(), json!({"const": name})),
+            ("id".to_owned(), json!({"type": "string"})),
+        ]);
+        match description {
+            Some(WitType::Record(fields)) => {
+                for Field { label, ty } in fields {
+                    let schema = || with_docs(self.schema_of(ty), label.docs.as_deref());
+                    // The host writes its own values into fields of the same names.
+                    properties.entry(label.json.clone()).or_insert_with(schema);
+                }
+            }
+            Some(ty) => {
+                properties.insert("description".to_owned(), self.schema_of(ty));
+            }
+            None => {}
+        }
+        properties.insert(
+            AVAILABLE_TOOLS.to_owned(),
+            json!({"type": "array", "items": {"type": "string"}}),
+        );
+        // A resource that cannot become an entity has an `error` instead of an `id`.
+        let error = || json!({"type": "string"});
+        properties.entry("error").or_insert_with(error);
+        schema_with([
+            ("type", json!("object")),
+            ("properties", Value::Object(properties)),
+            ("required", json!(["type"])),
+        ])
     }
 }
 

@@ -12,7 +12,9 @@ use toolwit_core::limits::{EngineLimits, LimitOverrides};
 use toolwit_core::{Decorator, Interception, Interceptor, Tool, ToolId, ToolSelector};
 use toolwit_registry::store::Store;
 use toolwit_registry::{DynamicDiscovery, EmbeddingModel, InterceptorSettings, WatchOptions};
-use toolwit_sandbox::{CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Resolve, RuntimeOptions, WasiVersions};
+use toolwit_sandbox::{
+    CodeCacheLocation, Compiler, KeyValueStore, NewGrant, Resolve, RuntimeOptions, WasiVersions, WritableRecord,
+};
 
 /// The builder of a host. Every default is safe: without grants, plugins can only compute.
 #[derive(Clone, Default)]
@@ -153,6 +155,21 @@ impl ToolwitBuilder {
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.runtime.protected_paths.push(path.into());
+        self
+    }
+
+    /// Adds a file or directory that can be granted to a plugin for reading only, such as a program that the host starts.
+    #[must_use]
+    pub fn protect_from_writing(mut self, path: impl Into<PathBuf>) -> Self {
+        self.runtime.read_only_paths.push(path.into());
+        self
+    }
+
+    /// Sets the record of the directories that were writable for plugins. By default, it is next to the grants file. Hosts
+    /// with different grants files should share a record; see [`WritableRecord`].
+    #[must_use]
+    pub fn writable_record(mut self, record: WritableRecord) -> Self {
+        self.runtime.writable_record = Some(record);
         self
     }
 

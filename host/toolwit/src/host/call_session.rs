@@ -8,7 +8,8 @@ use super::Toolwit;
 use super::find::FindError;
 use toolwit_agent::ToolSource;
 use toolwit_agent::injection::{
-    CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy, write_entity_tool_names,
+    CompletedCall, Entities, EntityTools, Injection, InjectionContext, InjectionStrategy, number_objects,
+    write_entity_tool_names,
 };
 use toolwit_core::{
     AddOutcome, Arguments, Error, Tool, ToolContext, ToolError, ToolId, ToolLookup, ToolName, ToolResult, ToolSet,
@@ -203,6 +204,7 @@ impl CallSession {
     ) -> Vec<ToolName> {
         let name = ToolName::sanitised(tool.definition().name());
         let Some(name) = name else { return Vec::new() };
+        number_objects(result, &mut self.entities, 0, |_| false);
         self.call_count += 1;
         let call = CompletedCall::new(
             self.call_count.to_string(),
@@ -221,7 +223,7 @@ impl CallSession {
             _ => None,
         });
         let added = added.collect();
-        write_entity_tool_names(result, &discovered, &self.tools);
+        write_entity_tool_names(result, &discovered, &self.entities, &self.tools);
         added
     }
 }

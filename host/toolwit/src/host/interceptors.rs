@@ -91,32 +91,53 @@ impl Decorator for InterceptorCarrier {
     }
 }
 
-/// Logs a warning for each tool that an interceptor is set to cover but that does not exist. A missing tool is not an
-/// error, because it can appear later.
-pub(super) fn warn_about_missing_tools(
-    settings: &[InterceptorSettings],
+/// Replaces the names by which the settings select tools by the ids of these tools, if the names are those that clients and models
+/// see. Such a name can have a hash, and is not a name of the tool itself.
+///
+/// # Errors
+/// [`ErrorKind::Configuration`] for a tool that does not exist, because calls of the tool that was meant would not be intercepted.
+/// A tool may be missing if `can_appear_later`: then a warning is logged, and the tool is covered when it appears.
+pub(super) fn select_by_id(
+    settings: &mut [InterceptorSettings],
     registry: &Registry,
     native_tools: &[Arc<dyn Tool>],
-) {
+    can_appear_later: bool,
+) -> Result<(), Error> {
     if settings.iter().all(|setting| setting.tools.is_empty()) {
-        return;
+        return Ok(());
     }
     let mut tools = registry.tools(&Scope::new());
     tools.extend(native_tools.iter().cloned());
+    let names = ToolSet::new().names_after_adding(&tools);
     let plugins = registry.packages().iter().filter_map(Package::plugin);
     let entities = plugins.flat_map(|plugin| &plugin.inspection().entities);
     let methods: Vec<_> = entities.flat_map(|entity| &entity.methods).collect();
     for setting in settings {
-        for wanted in &setting.tools {
+        let interceptor = setting.plugin.clone();
+        for wanted in &mut setting.tools {
             let selector = ToolSelector::later(wanted.as_str());
             let is_wanted_method = |method: &&ToolDefinition| method.id.as_str() == wanted || method.name() == wanted;
-            let exists = tools.iter().any(|tool| selector.selects(tool, None)) || methods.iter().any(is_wanted_method);
-            if !exists {
-                let plugin = &setting.plugin;
-                tracing::warn!("the interceptor `{plugin}` covers the tool `{wanted}`, which does not exist");
+            if tools.iter().any(|tool| selector.selects(tool, None)) || methods.iter().any(is_wanted_method) {
+                continue;
+            }
+            let named = tools.iter().zip(&names).find(|(_, name)| name.as_str() == wanted);
+            match named {
+                Some((tool, _)) => *wanted = tool.definition().id.to_string(),
+                None if can_appear_later => {
+                    tracing::warn!(
+                        "the interceptor `{interceptor}` covers the tool `{wanted}`, which does not exist yet"
+                    );
+                }
+                None => {
+                    let message =
+                        format!("the interceptor `{interceptor}` covers the tool `{wanted}`, which does not exist");
+                    return Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+                        .with_suggestion("name a tool by its name or id, or omit the tools to cover every tool"));
+                }
             }
         }
     }
+    Ok(())
 }
 
 /// Loads the interceptor of a plugin. The loaded interceptor stays in use when the file of the plugin changes.

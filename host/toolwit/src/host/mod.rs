@@ -15,7 +15,7 @@ use std::sync::Arc;
 use self::interceptors::Interceptors;
 use self::plugin_source::PluginSource;
 use self::restricted_source::RestrictedSource;
-use crate::strategy::{PluginUpdates, RegistryTools, ToolSearch, ToolSources};
+use crate::strategy::{PluginUpdates, RegistryTools, StartingSources, ToolSearch, ToolSources};
 use toolwit_agent::injection::Chaining;
 use toolwit_agent::{Conversation, ConversationBuilder, SourceTools, ToolGroups, ToolSource};
 use toolwit_core::{Error, Tool};
@@ -155,12 +155,11 @@ impl Toolwit {
         let search =
             ToolSearch::among(registry.clone(), scope.clone(), may_use_tool.clone()).with_tools(native.clone());
         let search = self.restricted_sources(&may_use).fold(search, ToolSearch::with_source);
-        let source_tools = || {
-            ToolSources::new(
-                self.restricted_sources(&may_use)
-                    .map(|source| Arc::new(source) as Arc<dyn ToolSource>),
-            )
+        let sources = || {
+            let sources = self.restricted_sources(&may_use);
+            sources.map(|source| Arc::new(source) as Arc<dyn ToolSource>)
         };
+        let source_tools = || ToolSources::new(sources());
         let builder = match self.exposure() {
             Exposure::Search => builder.strategy(search),
             exposure => {
@@ -171,11 +170,16 @@ impl Toolwit {
                         .source_facades(&may_use)
                         .fold(builder.strategy(tools.as_facades()), ConversationBuilder::tool),
                     _ if self.sources.is_empty() => builder.strategy(tools),
+                    // The strategy of the starting sources comes last: it tells which sources were too slow for this turn.
                     // The tools of shared sources are counted when a turn begins. If there are too many, the search is used.
                     _ if self.exposure == Exposure::Auto => builder
                         .strategy(tools)
-                        .strategy(source_tools().with_fallback_search(self.tools_visible_max, search)),
-                    _ => builder.strategy(tools).strategy(source_tools()),
+                        .strategy(source_tools().with_fallback_search(self.tools_visible_max, search))
+                        .strategy(StartingSources::new(sources())),
+                    _ => builder
+                        .strategy(tools)
+                        .strategy(source_tools())
+                        .strategy(StartingSources::new(sources())),
                 }
             }
         };

@@ -47,6 +47,10 @@ impl ToolSource for RestrictedSource {
         self.source.cached_tools(context).map(|tools| self.usable_tools(tools))
     }
 
+    fn is_starting(&self, context: &ToolContext) -> bool {
+        self.source.is_starting(context)
+    }
+
     async fn tools(&self, context: &ToolContext) -> Result<Vec<Arc<dyn Tool>>, Error> {
         self.source.tools(context).await.map(|tools| self.usable_tools(tools))
     }

@@ -10,6 +10,7 @@ mod plugin_updates;
 mod registry_tools;
 mod registry_view;
 mod source_ids;
+mod starting_sources;
 #[cfg(test)]
 mod tests;
 mod tool_search;
@@ -19,5 +20,6 @@ pub use guidance::{PLUGIN_GUIDANCE, TOOL_GUIDANCE};
 pub use plugin_facades::facades_by_interface;
 pub(crate) use plugin_updates::PluginUpdates;
 pub use registry_tools::RegistryTools;
+pub(crate) use starting_sources::StartingSources;
 pub use tool_search::{ToolSearch, search_tools_definition};
 pub use tool_sources::ToolSources;

@@ -23,6 +23,7 @@ use toolwit_core::limits::SEARCH_WALL_MAX;
 
 mod guards;
 mod origins;
+mod replaced;
 mod resumed;
 
 /// A request that the model received.

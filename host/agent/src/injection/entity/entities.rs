@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::discovered_entity::{DiscoveredEntity, EntityBinding, EntityIdentity};
 use super::entity_group::EntityGroup;
-use toolwit_core::{Rebinding, ToolId};
+use toolwit_core::{Rebinding, ToolId, ToolProvider};
 
 /// An entity that has its own tools.
 #[derive(Clone, Debug)]
@@ -27,6 +27,10 @@ pub struct Entities {
     without_id_count: usize,
     /// Groups of entities that share their tools, by the namespace and the prefix of the type.
     groups: HashMap<(String, String), EntityGroup>,
+    /// The types whose objects have numbers instead of ids, by namespace and prefix.
+    numbered_types: HashSet<(String, String)>,
+    /// The last number that an object without an id received.
+    last_number: usize,
     /// Tools that could not be restored when the conversation was resumed, such as methods of an object in another process.
     lost_tools: HashSet<ToolId>,
 }
@@ -69,6 +73,24 @@ impl Entities {
                 record.own_tools.push(tool.clone());
             }
         }
+    }
+
+    /// Returns a number that no object has in a conversation with this number of completed calls.
+    pub(super) fn next_number(&mut self, call_count: usize) -> usize {
+        self.last_number = self.last_number.max(call_count).saturating_add(1);
+        self.last_number
+    }
+
+    /// Records that the objects of a type have numbers instead of ids.
+    pub(super) fn record_numbered_type(&mut self, provider: &dyn ToolProvider) {
+        let numbered_type = (provider.namespace().to_owned(), provider.prefix().to_owned());
+        self.numbered_types.insert(numbered_type);
+    }
+
+    /// Returns whether an object is of a type whose objects have numbers instead of ids.
+    pub(in crate::injection) fn is_of_numbered_type(&self, provider: &dyn ToolProvider) -> bool {
+        let numbered_type = || (provider.namespace().to_owned(), provider.prefix().to_owned());
+        !self.numbered_types.is_empty() && self.numbered_types.contains(&numbered_type())
     }
 
     /// Marks a tool as one that could not be restored.

@@ -1,11 +1,20 @@
 //! Writes the tool names of entities into the result that returned them.
 
 use super::discovered_entity::DiscoveredEntity;
+use super::entities::Entities;
+use super::numbered_object::write_numbers;
 use toolwit_core::{ToolProvider, ToolResult, ToolSet, name_available_tools};
 
 /// Writes the tool names of a result's entities into the result. The names of a group's shared methods are listed once, at the
-/// first member in the result. Call this function after the tools were added to `tools`, which assigns the names.
-pub fn write_entity_tool_names(result: &mut ToolResult, discovered: &[DiscoveredEntity], tools: &ToolSet) {
+/// first member in the result. Also writes the numbers of objects without an id. Call this function after the tools were added to
+/// `tools`, which assigns the names.
+pub fn write_entity_tool_names(
+    result: &mut ToolResult,
+    discovered: &[DiscoveredEntity],
+    entities: &Entities,
+    tools: &ToolSet,
+) {
+    write_numbers(result, discovered, entities);
     let mut remaining_entities: Vec<_> = discovered.iter().collect();
     name_available_tools(result, |provider| {
         let Some(position) = remaining_entities

@@ -366,7 +366,7 @@ fn listed_tools(entities: Vec<TestEntity>, ids: &[&str]) -> (Vec<Option<Value>>,
     let mut result = entities
         .into_iter()
         .fold(result, |result, entity| result.with_provider(Arc::new(entity)));
-    write_entity_tool_names(&mut result, &discovered, &conversation.tools);
+    write_entity_tool_names(&mut result, &discovered, &conversation.entities, &conversation.tools);
     let objects: Vec<Value> = serde_json::from_str(&result.content()).unwrap();
     let lists = objects.iter().map(|object| object.get("available_tools").cloned());
     let first_tool = |entity: &DiscoveredEntity| conversation.tools.by_id(&entity.tools[0]).unwrap().name.to_string();

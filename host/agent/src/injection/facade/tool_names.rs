@@ -5,8 +5,13 @@ use serde_json::json;
 use toolwit_core::{AVAILABLE_TOOLS, ToolId, ToolResult, ToolSet};
 
 /// Writes the names of the tools with the ids `listed_ids` into the result of a facade. Call this function after these tools were
-/// added to `tools`, which assigns the names.
-pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed_ids: &[ToolId], tools: &ToolSet) {
+/// added to `tools`, which assigns the names. `withheld` is the reason why the facade itself reveals nothing, if there is one.
+pub(crate) fn write_facade_tool_names(
+    result: &mut ToolResult,
+    listed_ids: &[ToolId],
+    withheld: Option<&str>,
+    tools: &ToolSet,
+) {
     if result.revealed_tools.is_none() {
         return;
     }
@@ -18,7 +23,10 @@ pub(crate) fn write_facade_tool_names(result: &mut ToolResult, listed_ids: &[Too
         };
         *list = json!(names);
         if names.is_empty() && value.get("note").is_some() {
-            value["note"] = json!("its tools cannot be used in this conversation");
+            value["note"] = json!(match withheld {
+                Some(reason) => format!("its tools cannot be used: {reason}"),
+                None => "its tools cannot be used in this conversation".to_owned(),
+            });
         }
         true
     });

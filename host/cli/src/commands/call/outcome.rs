@@ -76,7 +76,7 @@ impl CallOutcome {
         }
     }
 
-    /// Returns the JSON document: `{"ok": true, "result", "artifacts", "usage"}` or `{"ok": false, "error"}`. An error of
+    /// Returns the JSON document: `{"ok": true, "result", "text"?, "artifacts", "usage"}` or `{"ok": false, "error"}`. An error of
     /// the tool also has `usage`. If the host denied an access, the document also has `denied`.
     pub(super) fn document(&self) -> Value {
         let usage = self
@@ -87,6 +87,7 @@ impl CallOutcome {
             Self::Result(result) => json!({
                 "ok": true,
                 "result": value_or_text(result),
+                "text": result.value.as_ref().map(|value| text_beside(result, value)).filter(|text| !text.is_empty()),
                 "artifacts": result.artifacts,
                 "usage": usage,
             }),
@@ -109,6 +110,10 @@ impl CallOutcome {
         }
         match self {
             Self::Result(result) => match value_or_text(result) {
+                value if has_text_beside(result, &value) => {
+                    printer.untrusted_text(text_beside(result, &value))?;
+                    printer.value(&value)
+                }
                 Value::String(text) => printer.untrusted_text(text.strip_suffix('\n').unwrap_or(&text)),
                 other => printer.value(&other),
             },
@@ -152,6 +157,17 @@ fn tool_error(id: &ToolId, result: &ToolResult) -> Error {
         error = error.with_details(details.clone());
     }
     error
+}
+
+/// Returns whether the text of a result says more than its value, as that of an MCP server can.
+fn has_text_beside(result: &ToolResult, value: &Value) -> bool {
+    !value.is_string() && !text_beside(result, value).is_empty()
+}
+
+/// Returns the text of a result before the value, which follows the text after an empty line.
+fn text_beside<'r>(result: &'r ToolResult, value: &Value) -> &'r str {
+    let text = result.for_llm.strip_suffix(&value.to_string());
+    text.and_then(|text| text.strip_suffix("\n\n")).unwrap_or_default()
 }
 
 /// Returns the value of a result, or its text if it has no value.

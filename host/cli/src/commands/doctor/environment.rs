@@ -7,9 +7,10 @@ use super::finding::Findings;
 use crate::input::plugins::{GrantAndSecretFlags, PluginFlags};
 use crate::input::vectors::vector_directory;
 use crate::output::page::{counted, size};
+use toolwit::Phase;
 use toolwit::build::{BuildError, cargo_version};
 use toolwit::limits::EngineLimits;
-use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport, guest_files_max, process_files_max};
+use toolwit::sandbox::{CodeCacheLocation, CodeCacheReport, check_host, guest_files_max, process_files_max};
 
 /// The number of files and connections below which plugins that use files or the network may fail.
 const GUEST_FILES_MIN: u64 = 128;
@@ -20,6 +21,7 @@ pub(super) async fn check(plugins: &PluginFlags, grants_and_secrets: &GrantAndSe
         Some((_, Err(error))) => findings.add_error("store", &error),
         None => {}
     }
+    check_system(findings).await;
     check_code_cache(findings).await;
     check_word_vectors(findings);
     check_open_files(findings);
@@ -35,15 +37,41 @@ pub(super) async fn check(plugins: &PluginFlags, grants_and_secrets: &GrantAndSe
     check_toolchain(findings).await;
 }
 
+/// Checks whether the settings of the system allow the host to run plugins.
+async fn check_system(findings: &mut Findings) {
+    let problems = tokio::task::spawn_blocking(check_host).await.unwrap_or_default();
+    for problem in problems {
+        if problem.phase == Phase::Instantiate {
+            let hint = problem.suggestion.clone().unwrap_or_default();
+            findings.add_warning("system", "system", problem.message.clone(), hint);
+        } else {
+            findings.add_error("system", &problem);
+        }
+    }
+}
+
 async fn check_code_cache(findings: &mut Findings) {
     match CodeCacheLocation::User.manage(None).await {
-        Ok(CodeCacheReport { usage, .. }) => {
+        Ok(CodeCacheReport {
+            usage,
+            directory,
+            is_on_noexec_mount,
+            ..
+        }) => {
             let (bytes, bytes_max) = (size(usage.bytes), size(usage.bytes_max));
             let components = counted(usage.entries, "component");
             findings.add_ok(
                 "cache",
                 format!("{components} in the code cache, {bytes} of {bytes_max}"),
             );
+            if is_on_noexec_mount {
+                let message = format!(
+                    "the code cache {} is on a file system that is mounted with `noexec`, so its code is copied into memory",
+                    directory.display()
+                );
+                let hint = "set XDG_CACHE_HOME to a directory on another file system";
+                findings.add_warning("cache", "cache", message, hint);
+            }
         }
         Err(error) => {
             let hint = error.suggestion.clone().unwrap_or_default();

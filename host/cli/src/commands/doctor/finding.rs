@@ -21,8 +21,8 @@ pub(super) enum Severity {
 /// A finding of a check.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
-    /// The name of the check: `plugins`, `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `cache`,
-    /// `vectors`, `files` or `toolchain`.
+    /// The name of the check: `plugins`, `packages`, `health`, `needs`, `grants`, `secrets`, `store`, `system`,
+    /// `cache`, `vectors`, `files` or `toolchain`.
     pub(super) check: &'static str,
     #[serde(rename = "state")]
     pub(super) severity: Severity,

@@ -2,15 +2,17 @@
 //! requires but does not have.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::finding::Findings;
 use crate::commands::grant::is_met;
 use crate::exit::Exit;
 use crate::hint::{missing_secret_hint, missing_value_hint};
+use crate::input::host_files;
 use crate::input::plugins::GrantAndSecretFlags;
 use crate::output::page::counted;
 use crate::shell::{SuggestedCommand, shell_word};
+use toolwit::Error;
 use toolwit::grants::{EffectiveRights, Grants, stale_grants};
 use toolwit::registry::{EnvironmentNeed, Registry};
 use toolwit::sandbox::{Plugin, SecretStore};
@@ -19,6 +21,7 @@ pub(super) async fn check(
     registry: &Registry,
     grants: &Grants,
     grants_and_secrets: &GrantAndSecretFlags,
+    directories: &[PathBuf],
     findings: &mut Findings,
 ) {
     let can_read_secrets = check_secrets(grants_and_secrets, findings);
@@ -39,7 +42,8 @@ pub(super) async fn check(
             }
         }
     }
-    warn_about_unknown_plugins(registry, grants, findings);
+    warn_about_unknown_plugins(registry, grants, directories, findings);
+    check_records(grants_and_secrets, findings);
     let count = counted(grants.grants.len(), "grant");
     findings.add_ok("grants", format!("{count} can be read"));
 }
@@ -66,6 +70,27 @@ fn check_secrets(grants_and_secrets: &GrantAndSecretFlags, findings: &mut Findin
         Exit::UsageOrConfiguration,
     );
     false
+}
+
+/// Checks the records of grants: those next to the grants file, and the user's record of writable directories.
+fn check_records(grants_and_secrets: &GrantAndSecretFlags, findings: &mut Findings) {
+    let file = grants_and_secrets.grants.file();
+    let checked = file.and_then(|file| file.check_records().map_err(Error::from));
+    for error in [checked, host_files::check_writable_record()]
+        .into_iter()
+        .filter_map(Result::err)
+    {
+        let hint = error.suggestion.clone();
+        let hint =
+            hint.unwrap_or_else(|| "grants that depend on the record allow nothing; repair or delete it".to_owned());
+        findings.add_problem(
+            "grants",
+            "grants",
+            error.message.clone(),
+            Some(hint),
+            Exit::UsageOrConfiguration,
+        );
+    }
 }
 
 /// Returns whether users other than the owner can access a file.
@@ -148,8 +173,10 @@ fn report_missing_value(plugin: &Plugin, need: &EnvironmentNeed, findings: &mut 
 }
 
 /// Warns about grants for plugins that do not exist, for example because the name was mistyped.
-fn warn_about_unknown_plugins(registry: &Registry, grants: &Grants, findings: &mut Findings) {
-    let plugin_names: BTreeSet<&str> = grants.grants.iter().map(|grant| grant.plugin.as_str()).collect();
+/// Grants that were made for other plugin directories are left out: revoking them would take them from these.
+fn warn_about_unknown_plugins(registry: &Registry, grants: &Grants, directories: &[PathBuf], findings: &mut Findings) {
+    let concerned = grants.grants.iter().filter(|grant| grant.concerns(directories));
+    let plugin_names: BTreeSet<&str> = concerned.map(|grant| grant.plugin.as_str()).collect();
     for name in plugin_names.into_iter().filter(|name| registry.package(name).is_none()) {
         let message = format!("a grant names the plugin {name}, which does not exist");
         let revoke = SuggestedCommand::new("revoke").operand(name);

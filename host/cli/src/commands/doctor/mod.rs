@@ -46,7 +46,10 @@ impl Doctor {
                 let registry = host.registry();
                 packages::check(&registry, &mut findings);
                 match &grants {
-                    Ok(grants) => grants::check(&registry, grants, &self.grants_and_secrets, &mut findings).await,
+                    Ok(grants) => {
+                        let directories = self.plugins.real_directories();
+                        grants::check(&registry, grants, &self.grants_and_secrets, &directories, &mut findings).await;
+                    }
                     Err(error) => findings.add_error("grants", error),
                 }
             }

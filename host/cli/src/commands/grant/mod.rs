@@ -1,6 +1,7 @@
 //! `toolwit grant`: grants access to a plugin, or shows its grants.
 
 mod flags;
+mod link_targets;
 mod needs;
 mod requests;
 mod revoke;
@@ -9,14 +10,17 @@ mod show;
 pub(crate) use needs::is_met;
 pub(crate) use revoke::Revoke;
 
+use std::collections::BTreeMap;
+
 use self::flags::RuleFlags;
+use self::link_targets::link_targets;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::plugins::{GrantAndSecretFlags, PluginFlags, find_plugin};
-use crate::output::page::{Page, TITLE, WARN};
+use crate::output::page::{Page, TITLE, WARN, visible};
 use crate::output::printer::{Format, Printer};
-use toolwit::grants::{Capability, GrantRules, GrantScope, GrantedVersion};
-use toolwit::sandbox::{NewGrant, Plugin};
+use toolwit::grants::{Capability, GrantRules, GrantScope, GrantedVersion, stale_grants};
+use toolwit::sandbox::{GrantsFile, NewGrant, Plugin};
 use toolwit::{Error, ErrorKind, Phase};
 
 const EXAMPLES: &str = "\
@@ -47,6 +51,9 @@ pub(crate) struct Grant {
     /// Grant to any component with this name; anyone who can replace the component file gets the grant
     #[arg(long)]
     any_version: bool,
+    /// Give the values in the key–value store that another version of the plugin stored to this version
+    #[arg(long, requires = "keyvalue")]
+    keep_values: bool,
     #[command(flatten)]
     plugins: PluginFlags,
     #[command(flatten)]
@@ -91,11 +98,38 @@ impl Grant {
             },
             rules,
         };
+        if !self.keep_values {
+            require_own_values(&plugin, &grant, &file)?;
+        }
         plugin.check_grant(&grant.rules).await?;
-        let is_new = file.grant(&grant).map_err(Error::from)?;
+        let registry = host.registry();
+        let package = registry.package(plugin.name());
+        let directory = package.and_then(|package| std::fs::canonicalize(package.path.parent()?).ok());
+        let is_new = file.grant_in(&grant, directory.as_deref()).map_err(Error::from)?;
         print_granted(printer, &plugin, &grant.rules, is_new)?;
         Ok(Exit::Success)
     }
+}
+
+/// Refuses a key–value store with values of another version of the plugin: the store belongs to the name of a plugin, and the
+/// component that now has this name may be by another author.
+fn require_own_values(plugin: &Plugin, grant: &NewGrant, file: &GrantsFile) -> Result<(), Error> {
+    let GrantedVersion::Digest(digest) = &grant.version else {
+        return Ok(());
+    };
+    let grants = file.read()?;
+    let has_store = |grant: &toolwit::grants::Grant| grant.rules.keyvalue.is_some();
+    let mut current = grants.grants.iter().filter(|grant| grant.is_for(plugin.name(), digest));
+    let mut stale = stale_grants(&grants, plugin.name(), digest).into_iter();
+    if grant.rules.keyvalue.is_none() || current.any(has_store) || !stale.any(has_store) {
+        return Ok(());
+    }
+    let message = format!(
+        "the key–value store of `{}` may have values of another version of the plugin",
+        plugin.name()
+    );
+    Err(Error::new(ErrorKind::Configuration, Phase::Registry, message)
+        .with_suggestion("pass `--keep-values` to give them to this version, if it is by the same author"))
 }
 
 /// Prints the granted rules. Warns about each kind of rule that has no effect, because the component does not import
@@ -112,9 +146,11 @@ fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: 
         .map(|(kind, _)| kind)
         .collect();
     let rule_lines = rules.describe();
+    let targets = link_targets(rules);
     if printer.format() == Format::Json {
         return printer.document(&serde_json::json!({
             "plugin": plugin.name(), "granted": rule_lines, "is_new": is_new, "without_effect": without_effect,
+            "leads_to": targets.iter().cloned().collect::<BTreeMap<_, _>>(),
         }));
     }
     let mut page = Page::new();
@@ -128,10 +164,13 @@ fn print_granted(printer: Printer, plugin: &Plugin, rules: &GrantRules, is_new: 
     }
     for line in &rule_lines {
         page.text(if is_new { "granted to " } else { "already granted to " })
-            .styled(TITLE, plugin.name())
+            .styled(TITLE, visible(plugin.name()))
             .text(": ")
-            .text(line)
+            .text(visible(line))
             .end();
+    }
+    for (path, target) in &targets {
+        page.text(visible(path)).text(" leads to ").text(visible(target)).end();
     }
     printer.message(&page);
     Ok(())

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::hint::grant_command;
 use crate::input::access::{parse_access, parse_http_target};
-use crate::output::page::{FAINT, Page};
+use crate::output::page::{FAINT, Page, visible};
 use toolwit::grants::EffectiveRights;
 use toolwit::registry::RequestedPermissions;
 use toolwit::tool::MissingGrant;
@@ -85,7 +85,7 @@ pub(super) fn write_requests(page: &mut Page, requests: &[RequestedAccess], omit
         };
         page.spaces(2)
             .text("requests: ")
-            .text(&request.access)
+            .text(visible(&request.access))
             .text(", ")
             .text(status)
             .end();

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use super::link_targets::link_targets;
 use super::needs::is_met;
 use super::requests;
 use crate::failure::Failure;
-use crate::output::page::{FAINT, Page, TITLE};
+use crate::output::page::{FAINT, Page, TITLE, visible};
 use crate::output::printer::{Format, Printer};
 use toolwit::Error;
 use toolwit::grants::{EffectiveRights, GrantScope, stale_grants};
@@ -85,7 +86,10 @@ pub(super) fn print(
         }));
     }
     let mut page = Page::new();
-    page.styled(TITLE, plugin.name()).text("  ").styled(FAINT, digest).end();
+    page.styled(TITLE, visible(plugin.name()))
+        .text("  ")
+        .styled(FAINT, digest)
+        .end();
     page.spaces(2).text("imports: ").text(imports_text(plugin)).end();
     for need in needs {
         page.spaces(2)
@@ -97,8 +101,12 @@ pub(super) fn print(
     let grant_lines: Vec<_> = shown_grants.iter().flat_map(ShownGrant::lines).collect();
     for (label, lines) in [("has", &grant_lines), ("another version had", &stale_rules)] {
         for line in lines {
-            page.spaces(2).text(label).text(": ").text(line).end();
+            page.spaces(2).text(label).text(": ").text(visible(line)).end();
         }
+    }
+    for (path, target) in link_targets(&effective.rules) {
+        let (path, target) = (visible(path), visible(target));
+        page.spaces(2).text(path).text(" leads to ").text(target).end();
     }
     if grant_lines.is_empty() {
         page.spaces(2).text("has: nothing").end();

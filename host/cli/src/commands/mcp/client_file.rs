@@ -1,15 +1,22 @@
 //! The configuration file of an MCP client.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use toml_edit::DocumentMut;
 
 use super::client::EntryForm;
+use super::json_text::JsonText;
 use toolwit::tool::file::StagedFile;
 use toolwit::{Error, ErrorKind, Phase};
+
+/// The mark with which some editors begin a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Maximum number of symbolic links that are followed to a configuration file.
+const LINKS_MAX: usize = 40;
 
 /// The command with which an MCP client starts `toolwit mcp`.
 pub(super) struct StartCommand {
@@ -56,21 +63,13 @@ fn command_entry(start_command: &StartCommand) -> Map<String, Value> {
 }
 
 fn add_to_json(existing: &str, key: &str, name: &str, entry: Map<String, Value>) -> Result<String, String> {
-    let mut root: Value = if existing.trim().is_empty() {
-        json!({})
-    } else {
-        serde_json::from_str(existing.trim_start_matches('\u{feff}'))
-            .map_err(|error| format!("it is not plain JSON ({error}), perhaps because of comments"))?
-    };
-    let fields = root.as_object_mut().ok_or("it is not a JSON object")?;
-    let servers = fields.entry(key).or_insert_with(|| json!({}));
-    let servers = servers.as_object_mut().ok_or(format!("`{key}` is not a JSON object"))?;
-    servers.insert(name.to_owned(), Value::Object(entry));
-    Ok(format!("{root:#}\n"))
+    JsonText::parse(existing)?.with_member(key, name, &Value::Object(entry))
 }
 
 fn add_to_toml(existing: &str, start_command: &StartCommand) -> Result<String, String> {
-    let mut document: DocumentMut = existing
+    let content = existing.trim_start_matches(BYTE_ORDER_MARK);
+    let byte_order_mark = &existing[..existing.len() - content.len()];
+    let mut document: DocumentMut = content
         .parse()
         .map_err(|error: toml_edit::TomlError| format!("it is not valid TOML ({})", error.message()))?;
     let servers = document.entry("mcp_servers").or_insert_with(|| {
@@ -84,7 +83,7 @@ fn add_to_toml(existing: &str, start_command: &StartCommand) -> Result<String, S
     let arguments: toml_edit::Array = start_command.arguments.iter().map(String::as_str).collect();
     entry.insert("args", toml_edit::value(arguments));
     servers.insert(&start_command.name, toml_edit::Item::Table(entry));
-    Ok(document.to_string())
+    Ok(format!("{byte_order_mark}{document}"))
 }
 
 /// Reads a configuration file. Returns an empty text if the file does not exist.
@@ -99,15 +98,51 @@ pub(super) fn read(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// Writes a configuration file. Replaces the file in one step, so that a client never reads an incomplete file.
+/// Writes a configuration file. Replaces the file in one step, so that a client never reads an incomplete file. If the path is
+/// a symbolic link, the file behind it is replaced or created, and the link stays.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// If the file cannot be written, or is read-only.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
-    // If the path is a symbolic link, its target is replaced, and the link stays.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let result = StagedFile::write_with_same_permissions(&target, text.as_bytes()).and_then(StagedFile::commit);
+    let result = file_behind_links(path).and_then(|target| {
+        // The file is replaced, for which the permissions of the directory would suffice.
+        match OpenOptions::new().append(true).open(&target) {
+            Ok(file) if file.metadata()?.permissions().readonly() => return Err(read_only()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        StagedFile::write_with_same_permissions(&target, text.as_bytes()).and_then(StagedFile::commit)
+    });
     result.map_err(|error| file_error(path, "written", &error))
+}
+
+/// Returns the path of the file to which a path leads, which may not exist yet.
+///
+/// # Errors
+/// If there are too many links, or the directory of the file behind a link does not exist.
+fn file_behind_links(path: &Path) -> io::Result<PathBuf> {
+    let mut file = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = fs::read_link(&file) else {
+            return Ok(file);
+        };
+        // A relative target begins at the directory of the link.
+        let directory = file.parent().unwrap_or(Path::new("")).to_owned();
+        file = directory.join(target);
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if parent.is_some_and(|parent| !parent.is_dir()) {
+            let message = format!("it is a link to `{}`, whose directory does not exist", file.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "it is behind too many links",
+    ))
+}
+
+fn read_only() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only")
 }
 
 fn file_error(path: &Path, action: &str, error: &io::Error) -> Error {
@@ -164,7 +199,7 @@ mod tests {
     #[test]
     fn text_that_cannot_be_extended_is_refused() {
         let error_of = |text: &str, form| with_server(text, form, &start_command()).unwrap_err();
-        assert!(error_of("{ // mine\n}", EntryForm::Plain("mcpServers")).contains("comments"));
+        assert!(error_of("{", EntryForm::Plain("mcpServers")).contains("not valid JSON"));
         assert!(error_of("[]", EntryForm::Plain("mcpServers")).contains("object"));
         assert!(error_of("{\"mcpServers\": 3}", EntryForm::Plain("mcpServers")).contains("`mcpServers`"));
         assert!(error_of("x = ", EntryForm::Toml).contains("TOML"));
@@ -183,5 +218,45 @@ mod tests {
         assert_eq!(read(&path).unwrap(), "two");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         assert_eq!(read(&directory.path().join("missing.json")).unwrap(), "");
+    }
+
+    #[test]
+    fn comments_and_the_text_of_other_entries_stay() {
+        let existing = "// mine\n{\n  \"limit\": 1.0, // one\n  \"mcpServers\": {}\n}\n";
+        let text = with_server(existing, EntryForm::Plain("mcpServers"), &start_command()).unwrap();
+        assert!(text.starts_with("// mine\n{\n  \"limit\": 1.0, // one\n"), "{text}");
+        assert!(text.contains("\"command\": \"/bin/toolwit\""), "{text}");
+        let toml = with_server("\u{feff}a = 1.0 # one\n", EntryForm::Toml, &start_command()).unwrap();
+        assert!(toml.starts_with("\u{feff}a = 1.0 # one\n"), "{toml}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_and_the_file_behind_it_is_written() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        symlink("real.json", at("link.json")).unwrap();
+        symlink("link.json", at("second.json")).unwrap();
+        write(&at("second.json"), "one").unwrap();
+        assert_eq!(fs::read_to_string(at("real.json")).unwrap(), "one");
+        assert!(at("second.json").is_symlink() && at("link.json").is_symlink());
+        symlink("missing/real.json", at("dangling.json")).unwrap();
+        let error = write(&at("dangling.json"), "two").unwrap_err();
+        assert!(error.to_string().contains("does not exist"), "{error}");
+        symlink("cycle.json", at("cycle.json")).unwrap();
+        assert!(write(&at("cycle.json"), "two").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_read_only_file_is_not_replaced() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mcp.json");
+        fs::write(&path, "one").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+        assert!(write(&path, "two").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
     }
 }

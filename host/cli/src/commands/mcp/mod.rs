@@ -3,6 +3,7 @@
 mod client;
 mod client_file;
 mod install;
+mod json_text;
 mod login;
 mod login_server;
 mod logout;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -25,6 +25,7 @@ use toolwit::agent::{Event, Journal, LoopLimits, Observer, Recording, StartedRep
 use toolwit::model::{ChatModel, ChatOptions};
 use toolwit::registry::InterceptorSettings;
 use toolwit::tool::Origin;
+use toolwit::tool::file::private_options;
 use toolwit::{Error, ErrorKind, Phase, Toolwit};
 
 /// Creates a trace with the settings of the run, and with the earlier entries of its session.
@@ -34,7 +35,7 @@ pub(super) fn start_trace(
     settings: BTreeMap<String, Vec<String>>,
     journal: Option<&Journal>,
 ) -> Result<Trace<BufWriter<File>>, Error> {
-    let file = File::create(path).map_err(|error| {
+    let file = create_private(path).map_err(|error| {
         let message = format!("the trace `{}` cannot be written: {error}", path.display());
         Error::new(ErrorKind::Io, Phase::Registry, message).with_source(error)
     })?;
@@ -46,6 +47,18 @@ pub(super) fn start_trace(
     trace.observe(&event, &Origin::default());
     trace.write_earlier(journal.map(Journal::earlier_entries).unwrap_or_default());
     Ok(trace)
+}
+
+/// Creates or empties a file that only its owner may read, because a trace contains messages, arguments and results.
+fn create_private(path: &Path) -> io::Result<File> {
+    let file = private_options().create(true).write(true).truncate(true).open(path)?;
+    // The file may exist with other permissions. A device or a pipe keeps them.
+    #[cfg(unix)]
+    if file.metadata()?.is_file() {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
 }
 
 /// The options of a replay. Options that are not set are those of the trace.

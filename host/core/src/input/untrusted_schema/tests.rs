@@ -146,6 +146,26 @@ fn a_recursive_or_deep_schema_is_kept() {
 
 // attack: E8
 #[test]
+fn the_deepest_schemas_fit_on_the_stack() {
+    let keywords: [fn(Value) -> Value; 5] = [
+        |schema| json!({"not": schema}),
+        |schema| json!({"items": schema}),
+        |schema| json!({"additionalProperties": schema}),
+        |schema| json!({"if": schema, "then": {}}),
+        |schema| json!({"propertyNames": schema}),
+    ];
+    let arguments = (0..100).fold(json!({}), |value, _| json!({"a": value}));
+    for add_level in keywords {
+        let mut schema = (0..120).fold(json!({}), |schema, _| add_level(schema));
+        schema["type"] = json!("object");
+        let schema = read(&schema);
+        // Whether the arguments are valid does not matter.
+        let _ = check(schema, &arguments);
+    }
+}
+
+// attack: E8
+#[test]
 fn a_schema_whose_references_multiply_is_checked_without_them() {
     let definitions: serde_json::Map<_, _> = (0..8)
         .map(|index| {

@@ -2,6 +2,9 @@
 
 use tokio::net::TcpListener;
 
+use serde_json::{Value, json};
+
+use super::super::failure_code::NOT_PROCESSED;
 use super::*;
 
 fn sender(wall_max: Duration) -> HttpSender {

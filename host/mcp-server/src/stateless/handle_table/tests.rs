@@ -8,7 +8,7 @@ use toolwit::Toolwit;
 async fn begin_session() -> Arc<LiveSession> {
     let principal = Principal::new("ada", Toolwit::builder().build().await.unwrap());
     let permit = LiveSessionCounter::default().permit("ada").unwrap();
-    Arc::new(LiveSession::begin(&principal, permit).await.unwrap())
+    Arc::new(LiveSession::begin(&principal, Some(permit)).await.unwrap())
 }
 
 fn customer(id: &str) -> (EntityKind, String) {

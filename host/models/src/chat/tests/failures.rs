@@ -48,6 +48,21 @@ async fn permanent_failures_are_not_retried() {
     }
 }
 
+#[tokio::test]
+async fn the_advice_of_the_provider_decides_about_a_retry() {
+    for (status, advice, expected_requests) in [(503, "false", 1), (400, "true", 2), (503, "maybe", 2), (400, "", 1)] {
+        let advised = failure(status).insert_header("x-should-retry", advice);
+        let server = server(vec![advised, response("at last")]).await;
+        let result = infer(&client(&server.uri()).build().unwrap()).await;
+        let received = (result.is_ok(), request_count(&server).await);
+        assert_eq!(
+            received,
+            (expected_requests == 2, expected_requests),
+            "{status} {advice}"
+        );
+    }
+}
+
 // attack: F5
 #[tokio::test]
 async fn a_tool_that_ran_is_never_run_again_by_a_retry() {

@@ -6,6 +6,7 @@ mod raw;
 mod requests;
 mod secrecy;
 mod streams;
+mod variations;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

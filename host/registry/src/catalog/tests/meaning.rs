@@ -97,3 +97,26 @@ fn method_is_found_by_its_meaning_through_its_entry_tool() {
     assert_eq!(hits[0].name, "search_customer");
     assert_eq!(hits[0].leads_to.as_ref().unwrap().name, "customer_delete");
 }
+
+// accept: 111
+#[test]
+fn meaning_does_not_outweigh_a_tool_that_has_the_words_of_the_query() {
+    let add_tools = |catalog: &mut Catalog| {
+        catalog.put(
+            "archive",
+            [Document::new(
+                "archive",
+                "archive_parcels",
+                "Archives parcels of the depot",
+            )],
+        );
+        catalog.put("post", [Document::new("post", "send_email", "Sends an email message")]);
+    };
+    let first = |catalog: &Catalog, intent: &str| hit_names(catalog, &Query::new(intent))[0].clone();
+    let catalog = semantic_catalog(add_tools);
+    assert_eq!(
+        first(&catalog, "archive the parcels of the depot, a message"),
+        "archive_parcels"
+    );
+    assert_eq!(first(&catalog, "a letter, not a depot"), "send_email");
+}

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::conversation_number::ConversationNumber;
-use super::directory_opener::DirectoryOpener;
+use super::directory_opener::{DirectoryOpener, HostPaths};
 use super::file_stamp::FileStamp;
 use super::ledger::{Admissions, GrantUse, Ledger};
 use super::loaded_grants::{LoadedGrants, RightsDecision};
 use super::rights::{AuthorityRequest, OpenedRights};
+use crate::grants::file::WritableRecord;
 use crate::grants::{Grant, GrantRules, Grants, GrantsError, NoGrantReason};
 use toolwit_core::file::read_file;
 use toolwit_core::limits::GRANTS_BYTES_MAX;
@@ -52,17 +53,17 @@ struct GrantsState {
 
 impl CurrentGrants {
     /// Reads the grants file, and opens the granted directories. Without a file, only the grants of the application
-    /// apply. No plugin gets access to `protected_paths` or to the file, and no plugin can write to `plugin_paths`.
+    /// apply. No plugin gets access to the file.
     ///
     /// # Errors
     /// [`ErrorKind::Configuration`] if the file cannot be read or is invalid.
     pub(crate) fn open(
         file: Option<PathBuf>,
         application_grants: Vec<Grant>,
-        mut protected_paths: Vec<PathBuf>,
-        plugin_paths: &[PathBuf],
+        mut host_paths: HostPaths,
+        writable_record: Option<WritableRecord>,
     ) -> Result<Self, Error> {
-        protected_paths.extend(file.iter().cloned());
+        host_paths.protected.extend(file.iter().cloned());
         let state = GrantsState {
             stamp: None,
             loaded: None,
@@ -71,7 +72,7 @@ impl CurrentGrants {
         };
         let ledger = file.as_deref().map(Ledger::of).unwrap_or_default();
         let current = Self {
-            directory_opener: Mutex::new(DirectoryOpener::new(file.clone(), &protected_paths, plugin_paths)),
+            directory_opener: Mutex::new(DirectoryOpener::new(file.clone(), &host_paths, writable_record)),
             ledger: Arc::new(tokio::sync::Mutex::new(ledger)),
             file,
             application_grants,
@@ -82,10 +83,12 @@ impl CurrentGrants {
         load_error.map_or(Ok(current), Err)
     }
 
-    /// Lists the plugin that each grant names. A plugin with several grants occurs several times.
-    pub(crate) fn granted_plugins(&self) -> Vec<String> {
+    /// Lists the plugin that each grant names, for the grants that concern these plugin directories. A plugin with several
+    /// grants occurs several times.
+    pub(crate) fn granted_plugins(&self, plugin_directories: &[PathBuf]) -> Vec<String> {
         let state = self.lock_state();
         let grants = state.loaded.iter().flat_map(LoadedGrants::grants);
+        let grants = grants.filter(|grant| grant.concerns(plugin_directories));
         grants.map(|grant| grant.plugin.clone()).collect()
     }
 
@@ -335,7 +338,7 @@ mod tests {
             };
             let text = [grant("calc", ""), grant("once", "scope = \"once\"")].concat();
             std::fs::write(&file, format!("version = 1\n{text}")).unwrap();
-            let current = CurrentGrants::open(Some(file), Vec::new(), Vec::new(), &[]).unwrap();
+            let current = CurrentGrants::open(Some(file), Vec::new(), HostPaths::default(), None).unwrap();
             Self {
                 directory,
                 current: Arc::new(current),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use crate::grants::directories::{
     DirectoryInode, DirectoryQuota, GrantableDirectories, OpenDirectory, OpenFiles, RecordedDirectory, WritableRoots,
-    real_path,
+    paths_to,
 };
-use crate::grants::file::DirectoryRecord;
+use crate::grants::file::{DirectoryRecord, WritableRecord};
 use crate::grants::{AccessMode, DirectoryRule, FilePosition, Grant, GrantRules, UnenforceableRule};
 use toolwit_core::{Error, ErrorKind, Phase};
 
@@ -40,12 +40,25 @@ impl OpenedRule {
     }
 }
 
+/// The host's own files and directories, which cannot be granted as others can.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HostPaths {
+    /// Files and directories to which no plugin gets access.
+    pub(crate) protected: Vec<PathBuf>,
+    /// Files and directories of plugins, which can be granted for reading only.
+    pub(crate) plugins: Vec<PathBuf>,
+    /// Other files and directories that can be granted for reading only.
+    pub(crate) read_only: Vec<PathBuf>,
+}
+
 /// Opens the directories of grants. Compares them with the directories that were opened earlier, to notice replacements.
 pub(super) struct DirectoryOpener {
     /// The directories that can be granted, without the writable directories, which depend on the grants.
     grantable: GrantableDirectories,
     /// The record of the directories that were opened earlier.
     record: DirectoryRecord,
+    /// The record of the directories that were writable for a plugin earlier, also under other grants.
+    writable_record: WritableRecord,
     /// The files that guests have open in granted directories.
     files: Arc<OpenFiles>,
     /// The quotas of writable directories. Rules with the same directory and the same limit share one quota.
@@ -53,15 +66,21 @@ pub(super) struct DirectoryOpener {
 }
 
 impl DirectoryOpener {
-    /// Creates an opener. No plugin gets access to `protected_paths`, and no plugin can write to `plugin_paths`.
-    pub(super) fn new(grants_file: Option<PathBuf>, protected_paths: &[PathBuf], plugin_paths: &[PathBuf]) -> Self {
-        let real_paths = |paths: &[PathBuf]| paths.iter().map(|path| real_path(path)).collect();
+    /// Creates an opener. By default, the record of writable directories is next to the grants file.
+    pub(super) fn new(
+        grants_file: Option<PathBuf>,
+        host_paths: &HostPaths,
+        writable_record: Option<WritableRecord>,
+    ) -> Self {
+        let real_paths = |paths: &[PathBuf]| paths.iter().flat_map(|path| paths_to(path)).collect();
         Self {
             grantable: GrantableDirectories {
-                protected_paths: real_paths(protected_paths),
-                plugin_paths: real_paths(plugin_paths),
+                protected_paths: real_paths(&host_paths.protected),
+                plugin_paths: real_paths(&host_paths.plugins),
+                read_only_paths: real_paths(&host_paths.read_only),
                 writable: WritableRoots::default(),
             },
+            writable_record: writable_record.unwrap_or_else(|| WritableRecord::next_to(grants_file.as_deref())),
             record: DirectoryRecord::new(grants_file),
             files: Arc::default(),
             quotas: HashMap::new(),
@@ -74,6 +93,9 @@ impl DirectoryOpener {
     /// [`ErrorKind::Configuration`] for the first directory that cannot be granted. The message contains its path.
     pub(super) fn check(&self, rules: &GrantRules, grants: &[Grant]) -> Result<(), Error> {
         let grantable = self.grantable_with(grants, rules);
+        let grantable = grantable.map_err(|error| {
+            Error::new(ErrorKind::Configuration, Phase::Registry, error.to_string()).with_source(error)
+        })?;
         for rule in &rules.files {
             OpenDirectory::check(rule, &grantable).map_err(|error| {
                 Error::new(ErrorKind::Configuration, Phase::Registry, refusal_reason(rule, &error)).with_suggestion(
@@ -92,17 +114,21 @@ impl DirectoryOpener {
         // A quota keeps its directory open, even after the directory was removed. So unused quotas are dropped.
         self.quotas.retain(|_, quota| Arc::strong_count(quota) > 1);
         let mut to_record = HashMap::new();
+        let mut writable = Vec::new();
         let mut opened = Vec::with_capacity(grants.len());
         for grant in grants {
             let rules = grant.rules.files.iter();
             let opened_rules = rules.map(|rule| {
-                let directory = self.open_rule(rule, &grantable, recorded.as_ref());
+                let directory = self.open_rule(rule, grantable.as_ref(), recorded.as_ref());
                 if let Ok(directory) = &directory {
                     let current = RecordedDirectory {
                         identity: directory.identity,
                         was_inside_writable_directory: directory.is_inside_writable_directory,
                     };
                     to_record.insert(rule.host.clone(), current);
+                    if rule.access == AccessMode::ReadWrite {
+                        writable.push((directory.path.clone(), directory.identity));
+                    }
                 }
                 OpenedRule {
                     guest: rule.guest.clone(),
@@ -113,6 +139,9 @@ impl DirectoryOpener {
         }
         let quotas: Vec<_> = self.quotas.values().cloned().collect();
         quotas.iter().for_each(|quota| quota.set_outer(&quotas));
+        if let Err(error) = self.writable_record.add(&writable) {
+            tracing::warn!(%error, "writable directories could not be recorded; do not grant links inside them later");
+        }
         if let Ok(recorded) = &recorded {
             // Only new and changed entries are written.
             to_record.retain(|path, current| {
@@ -137,10 +166,11 @@ impl DirectoryOpener {
     fn open_rule(
         &mut self,
         rule: &DirectoryRule,
-        grantable: &GrantableDirectories,
+        grantable: Result<&GrantableDirectories, &io::Error>,
         recorded: Result<&HashMap<PathBuf, RecordedDirectory>, &io::Error>,
     ) -> io::Result<Arc<OpenDirectory>> {
-        let recorded = recorded.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+        let unreadable = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
+        let (grantable, recorded) = (grantable.map_err(unreadable)?, recorded.map_err(unreadable)?);
         let earlier = recorded.get(&rule.host).copied();
         let mut directory = OpenDirectory::open(rule, grantable, earlier, &self.files)?;
         if rule.access == AccessMode::ReadWrite {
@@ -151,15 +181,18 @@ impl DirectoryOpener {
     }
 
     /// Returns the directories that can be granted while these grants and new rules apply.
-    fn grantable_with(&self, grants: &[Grant], new_rules: &GrantRules) -> GrantableDirectories {
+    ///
+    /// # Errors
+    /// If the record of writable directories cannot be read.
+    fn grantable_with(&self, grants: &[Grant], new_rules: &GrantRules) -> io::Result<GrantableDirectories> {
         let rules = grants
             .iter()
             .flat_map(|grant| &grant.rules.files)
             .chain(&new_rules.files);
-        GrantableDirectories {
-            writable: WritableRoots::of(rules),
+        Ok(GrantableDirectories {
+            writable: WritableRoots::of(rules, self.writable_record.read()?),
             ..self.grantable.clone()
-        }
+        })
     }
 }
 
@@ -234,7 +267,7 @@ mod tests {
             ]"#
         );
         let grants = Grants::parse(text.as_bytes()).unwrap().grants;
-        let opened = DirectoryOpener::new(Some(grants_file.to_owned()), &[], &[]).open(&grants);
+        let opened = DirectoryOpener::new(Some(grants_file.to_owned()), &HostPaths::default(), None).open(&grants);
         let is_open = |index: usize| opened[0][index].directory.is_ok();
         [is_open(0), is_open(1)]
     }

@@ -16,6 +16,7 @@ mod secret;
 
 pub(crate) use call_authority::Authority;
 pub(crate) use conversation_number::ConversationNumber;
+pub(crate) use directory_opener::HostPaths;
 pub use key_value_store::{KEY_VALUE_ENTRY_OVERHEAD_BYTES, KeyValueError, KeyValueStore, MemoryKeyValueStore};
 pub(crate) use provider::{AuthorityProvider, AuthoritySources};
 pub(crate) use rights::{AuthorityRequest, OpenedRights};

@@ -1,18 +1,19 @@
 //! The provider of authority: it combines the current grants, the secrets and the key–value store of a host.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
 use super::call_authority::{Authority, CallAuthority};
 use super::current_grants::{CallRights, CurrentGrants};
+use super::directory_opener::HostPaths;
 use super::key_value_store::{KeyValueStore, MemoryKeyValueStore};
 use super::ledger::GrantUse;
 use super::rights::{AuthorityRequest, OpenedRights};
 use super::secret::{LookedUpSecrets, Secret, SecretError, SecretLookup, SecretStore, SecretValues, host_variable};
-use crate::grants::file::NewGrant;
+use crate::grants::file::{NewGrant, WritableRecord};
 use crate::grants::redact::Redactor;
 use crate::grants::{ClockRule, EffectiveRights, GrantRules, RandomRule};
 use toolwit_core::{Error, ErrorKind, Phase, ToolContext};
@@ -22,6 +23,8 @@ pub(crate) struct AuthorityProvider {
     grants: CurrentGrants,
     secrets: SecretLookup,
     keyvalue: Arc<dyn KeyValueStore>,
+    /// The real paths of the directories with plugins.
+    plugin_directories: Vec<PathBuf>,
     /// See [`AuthoritySources::frozen_at`].
     frozen_at: Option<u64>,
 }
@@ -42,10 +45,10 @@ pub(crate) struct AuthoritySources {
     /// The time at which the clocks of all plugins stand still, in seconds since 1970. It is also the seed of their
     /// random bytes. `None` to leave both to the grants.
     pub(crate) frozen_at: Option<u64>,
-    /// Files and directories that cannot be granted, in addition to the grants file and the secret store.
-    pub(crate) protected_paths: Vec<PathBuf>,
-    /// Files and directories of plugins, which can be granted for reading only.
-    pub(crate) plugin_paths: Vec<PathBuf>,
+    /// The host's own files and directories, in addition to the grants file and the secret store.
+    pub(crate) host_paths: HostPaths,
+    /// The record of writable directories; `None` for a record next to the grants file.
+    pub(crate) writable_record: Option<WritableRecord>,
 }
 
 impl AuthorityProvider {
@@ -55,8 +58,10 @@ impl AuthorityProvider {
     /// [`ErrorKind::Configuration`] for a grants file that cannot be read or is invalid, and for invalid grants and
     /// secrets of the application.
     pub(crate) fn new(sources: AuthoritySources) -> Result<Self, Error> {
-        let mut protected_paths = sources.protected_paths;
-        protected_paths.extend(sources.secrets_file.iter().cloned());
+        let mut host_paths = sources.host_paths;
+        host_paths.protected.extend(sources.secrets_file.iter().cloned());
+        let plugin_directories = host_paths.plugins.iter().filter_map(|path| plugin_directory(path));
+        let plugin_directories = plugin_directories.collect();
         let grants: Result<Vec<_>, _> = sources
             .application_grants
             .into_iter()
@@ -71,14 +76,15 @@ impl AuthorityProvider {
             grants: CurrentGrants::open(
                 sources.grants_file,
                 application_grants,
-                protected_paths,
-                &sources.plugin_paths,
+                host_paths,
+                sources.writable_record,
             )?,
             secrets: SecretLookup {
                 values: sources.secret_values,
                 store: sources.secrets_file.map(SecretStore::new),
             },
             frozen_at: sources.frozen_at,
+            plugin_directories,
             keyvalue: sources.keyvalue.unwrap_or_else(|| Arc::new(MemoryKeyValueStore::new())),
         })
     }
@@ -100,9 +106,10 @@ impl AuthorityProvider {
     }
 
     /// Logs a warning for each grant whose plugin is not in `plugins`, because a grant with a mistyped name has no effect.
+    /// Grants that were made for other plugin directories are left out.
     pub(crate) fn warn_about_unknown_plugins<'a>(&self, plugins: impl Iterator<Item = &'a str>) {
         let plugins: HashSet<&str> = plugins.collect();
-        let granted_plugins = self.grants.granted_plugins();
+        let granted_plugins = self.grants.granted_plugins(&self.plugin_directories);
         for plugin in granted_plugins
             .iter()
             .filter(|plugin| !plugins.contains(plugin.as_str()))
@@ -262,6 +269,16 @@ impl AuthorityProvider {
         let (provider, context) = (self.clone(), context.cloned());
         let task = tokio::task::spawn_blocking(move || provider.secrets.look_up(&usable_rules, context.as_ref()));
         Ok(task.await.map_err(task_error)??)
+    }
+}
+
+/// Returns the real path of a directory with plugins, or of the directory with a component.
+fn plugin_directory(path: &Path) -> Option<PathBuf> {
+    let real = std::fs::canonicalize(path).ok()?;
+    if real.is_dir() {
+        Some(real)
+    } else {
+        real.parent().map(Path::to_owned)
     }
 }
 

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::identity::DirectoryInode;
-use super::open_path::{ResolvedDirectory, open_path};
+use super::identity::{DirectoryIdentity, DirectoryInode};
+use super::open_path::{LINKS_MAX, ResolvedDirectory, open_path};
 use crate::grants::{AccessMode, DirectoryRule};
 
 /// File systems that expose processes, their environment and memory, and devices.
@@ -15,37 +16,59 @@ const KERNEL_FILE_SYSTEMS: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// The directories that some grant makes writable for a plugin. The plugin can replace every directory inside them, even
 /// a directory that another grant names.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WritableRoots(HashSet<DirectoryInode>);
+pub(crate) struct WritableRoots {
+    current: HashSet<DirectoryInode>,
+    /// The directories that were writable under a grant that was revoked, or under another grants file. A plugin may have
+    /// left links in them.
+    recorded: Arc<[DirectoryIdentity]>,
+}
 
 impl WritableRoots {
-    /// Finds the directories that rules make writable. Skips those that cannot be opened.
-    pub(crate) fn of<'a>(rules: impl IntoIterator<Item = &'a DirectoryRule>) -> Self {
+    /// Finds the directories that rules make writable. Skips those that cannot be opened. `recorded` has the directories
+    /// that were writable earlier.
+    pub(crate) fn of<'a>(
+        rules: impl IntoIterator<Item = &'a DirectoryRule>,
+        recorded: Arc<[DirectoryIdentity]>,
+    ) -> Self {
         let writable = |rule: &&DirectoryRule| rule.access == AccessMode::ReadWrite;
         let mut rules: Vec<_> = rules.into_iter().filter(writable).collect();
         // Outer directories come first: `open_path` follows no links inside the roots that were found before.
         rules.sort_by_key(|rule| rule.host.components().count());
-        let mut roots = Self::default();
+        let mut roots = Self {
+            current: HashSet::new(),
+            recorded,
+        };
         for rule in rules {
             if let Ok(directory) = open_path(&rule.host, &roots) {
-                roots.0.insert(directory.identity.inode());
+                roots.current.insert(directory.identity.inode());
             }
         }
         roots
     }
 
-    pub(super) fn contains(&self, directory: DirectoryInode) -> bool {
-        self.0.contains(&directory)
+    /// Returns whether a grant makes the directory writable now.
+    pub(super) fn contains(&self, directory: DirectoryIdentity) -> bool {
+        self.current.contains(&directory.inode())
+    }
+
+    /// Returns whether a grant on record made the directory writable, so that a plugin may have left links in it.
+    pub(super) fn has_recorded(&self, directory: DirectoryIdentity) -> bool {
+        self.recorded
+            .iter()
+            .any(|recorded| directory.matches_recorded(*recorded))
     }
 }
 
 /// The directories that can be granted: all except the root of a file system, kernel file systems, and directories that
-/// overlap the host's own files. The directories of plugins can be granted for reading only.
+/// overlap the host's own files. The directories of plugins and of some configuration can be granted for reading only.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GrantableDirectories {
     /// Real paths of the host's own files and directories, which cannot be granted.
     pub(crate) protected_paths: Vec<PathBuf>,
     /// Real paths of files and directories from which the host loads plugins. They can be granted for reading only.
     pub(crate) plugin_paths: Vec<PathBuf>,
+    /// Real paths of files that the host reads or starts, and that have no secrets. They can be granted for reading only.
+    pub(crate) read_only_paths: Vec<PathBuf>,
     /// The directories that some grant makes writable.
     pub(crate) writable: WritableRoots,
 }
@@ -73,14 +96,20 @@ impl GrantableDirectories {
             );
             return Err(io::Error::other(why));
         }
-        if rule.access == AccessMode::ReadWrite
-            && let Some(plugin_path) = self.plugin_paths.iter().find(overlaps)
-        {
-            let plugin_path = plugin_path.display();
-            let why = format!(
-                "it is, contains or is inside {plugin_path}, from which the host loads plugins; it can be granted for reading only"
-            );
-            return Err(io::Error::other(why));
+        if rule.access == AccessMode::Read {
+            return Ok(directory);
+        }
+        for (paths, use_of_host) in [
+            (&self.plugin_paths, "from which the host loads plugins"),
+            (&self.read_only_paths, "which the host uses"),
+        ] {
+            if let Some(host_path) = paths.iter().find(overlaps) {
+                let host_path = host_path.display();
+                let why = format!(
+                    "it is, contains or is inside {host_path}, {use_of_host}; it can be granted for reading only"
+                );
+                return Err(io::Error::other(why));
+            }
         }
         Ok(directory)
     }
@@ -100,4 +129,52 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
         }
     }
     path
+}
+
+/// Returns the real path of a file or directory, and the places of the links on the way to it. A plugin that can write to one
+/// of them decides which file the path means.
+pub(crate) fn paths_to(path: &Path) -> Vec<PathBuf> {
+    let mut paths = vec![real_path(path)];
+    let mut unresolved = vec![std::path::absolute(path).unwrap_or_else(|_| path.to_owned())];
+    while let Some(path) = unresolved.pop().filter(|_| paths.len() <= LINKS_MAX) {
+        for ancestor in path.ancestors() {
+            let (Some(parent), Some(name), Ok(target)) =
+                (ancestor.parent(), ancestor.file_name(), fs::read_link(ancestor))
+            else {
+                continue;
+            };
+            let place = real_path(parent).join(name);
+            if !paths.contains(&place) {
+                unresolved.push(parent.join(target));
+                paths.push(place);
+            }
+        }
+    }
+    paths
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn the_links_on_the_way_to_a_file_belong_to_its_path() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        for name in ["a", "b", "c"] {
+            fs::create_dir(root.join(name)).unwrap();
+        }
+        fs::write(root.join("c/mcp.toml"), "").unwrap();
+        symlink("../b/second", root.join("a/first")).unwrap();
+        symlink("../c", root.join("b/second")).unwrap();
+        let mut paths = paths_to(&root.join("a/first/mcp.toml"));
+        paths.sort();
+        assert_eq!(paths, ["a/first", "b/second", "c/mcp.toml"].map(|path| root.join(path)));
+        assert_eq!(paths_to(&root.join("a/new.toml")), [root.join("a/new.toml")]);
+        symlink("loop", root.join("loop")).unwrap();
+        assert!(!paths_to(&root.join("loop/x")).is_empty());
+    }
 }

@@ -153,7 +153,7 @@ mod tests {
     /// Returns the directories that can be granted while all of these rules apply.
     fn grantable(rules: &[DirectoryRule]) -> GrantableDirectories {
         GrantableDirectories {
-            writable: WritableRoots::of(rules),
+            writable: WritableRoots::of(rules, Arc::default()),
             ..GrantableDirectories::default()
         }
     }
@@ -204,6 +204,31 @@ mod tests {
                 (root.join("other"), false)
             );
         }
+    }
+
+    // attack: L17
+    #[test]
+    fn a_link_in_a_directory_that_was_writable_on_record_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
+        for name in ["work/in", "other"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        symlink("../other", root.join("work/planted")).unwrap();
+        symlink("work", root.join("link")).unwrap();
+        let work = open(&rule(&root.join("work"), "read"), &grantable(&[]), None).unwrap();
+        let on_record = GrantableDirectories {
+            writable: WritableRoots::of([], Arc::new([work.identity])),
+            ..GrantableDirectories::default()
+        };
+        for planted in ["work/planted", "link/planted"] {
+            let planted = rule(&root.join(planted), "read");
+            let error = open(&planted, &on_record, None).unwrap_err().to_string();
+            assert!(error.contains("could write to under another grant"), "{error}");
+            assert!(open(&planted, &grantable(&[]), None).is_ok(), "nothing is on record");
+        }
+        let inside = open(&rule(&root.join("link/in"), "read"), &on_record, None).unwrap();
+        assert!(!inside.is_inside_writable_directory, "no plugin can replace it now");
     }
 
     // attack: L1

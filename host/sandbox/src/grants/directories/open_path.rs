@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use cap_primitives::ambient_authority;
 use cap_primitives::fs::{FollowSymlinks, open_ambient_dir, open_dir_nofollow, read_link_contents, stat};
@@ -11,7 +12,7 @@ use super::grantable_directories::WritableRoots;
 use super::identity::DirectoryIdentity;
 
 /// The maximum number of links in a path, as on Linux.
-const LINKS_MAX: usize = 40;
+pub(super) const LINKS_MAX: usize = 40;
 
 /// An open directory on the way to a granted directory, or the granted directory itself.
 pub(super) struct ResolvedDirectory {
@@ -25,16 +26,18 @@ pub(super) struct ResolvedDirectory {
     pub(super) has_link: bool,
     /// Whether a plugin can write to this directory: a grant makes this directory or one that contains it writable.
     is_writable: bool,
+    /// Whether a plugin could write to this directory under a grant on record.
+    was_writable: bool,
 }
 
 /// Opens the directory at an absolute path.
 ///
-/// Links are followed, except inside a directory that some grant makes writable. There, a plugin chooses where a link
-/// leads.
+/// Links are followed, except inside a directory that some grant makes or made writable. There, a plugin chooses or chose
+/// where a link leads.
 ///
 /// # Errors
-/// If the path does not exist, is not a directory or has too many links, and for a link inside or through a writable
-/// directory.
+/// If the path does not exist, is not a directory or has too many links, and for a link inside or through a directory
+/// that is or was writable.
 pub(super) fn open_path(path: &Path, writable: &WritableRoots) -> io::Result<ResolvedDirectory> {
     let mut walk = PathWalk {
         directories: vec![ResolvedDirectory::root_of(path, writable)?],
@@ -49,6 +52,40 @@ pub(super) fn open_path(path: &Path, writable: &WritableRoots) -> io::Result<Res
     let mut directory = directory.ok_or_else(|| io::Error::other("the path has no root"))?;
     directory.has_link = walk.link_count > 0;
     Ok(directory)
+}
+
+/// Returns the real path of the directory of a file, if a recorded directory is or contains it. A link at the path of the file
+/// is followed.
+///
+/// # Errors
+/// As [`open_path`], except that a directory that does not exist is no error.
+pub(crate) fn writable_directory_of(file: &Path, recorded: Arc<[DirectoryIdentity]>) -> io::Result<Option<PathBuf>> {
+    let roots = WritableRoots::of([], recorded);
+    let mut file = std::path::absolute(file)?;
+    for _ in 0..LINKS_MAX {
+        let (Some(parent), Some(name)) = (file.parent(), file.file_name()) else {
+            return Ok(None);
+        };
+        let directory = match open_path(parent, &roots) {
+            Ok(directory) => directory,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if directory.was_writable {
+            return Ok(Some(directory.path));
+        }
+        match read_link_contents(&directory.handle, Path::new(name)) {
+            Ok(target) => file = directory.path.join(target),
+            Err(_) => return Ok(None),
+        }
+    }
+    Err(io::Error::other("it has too many links"))
+}
+
+/// Returns the identity of the directory at a path.
+#[cfg(test)]
+pub(crate) fn identity_of(path: &Path) -> io::Result<DirectoryIdentity> {
+    Ok(open_path(path, &WritableRoots::default())?.identity)
 }
 
 /// The state of resolving a path.
@@ -76,9 +113,9 @@ impl PathWalk {
         };
         if name == Path::new("..") {
             // Only the target of a link contains `..`. No link may lead into a writable directory and out of it again.
-            if current.is_writable {
+            if let Some(writability) = current.writability() {
                 let why = format!(
-                    "a link leads through {}, which a plugin can write to",
+                    "a link leads through {}, which a plugin {writability}",
                     current.path.display()
                 );
                 return Err(io::Error::other(why));
@@ -102,10 +139,17 @@ impl PathWalk {
 
     /// Follows the link with this name: the target of the link replaces the name.
     fn follow_link(&mut self, name: &Path, writable: &WritableRoots) -> io::Result<()> {
-        let Some(current) = self.directories.last().filter(|current| !current.is_writable) else {
-            let link = self.directories.last().map(|current| current.path.join(name));
-            return Err(writable_link_error(&link.unwrap_or_default()));
+        let Some(current) = self.directories.last() else {
+            return Err(io::Error::other("the path has no root"));
         };
+        if let Some(writability) = current.writability() {
+            let link = current.path.join(name);
+            let why = format!(
+                "{} is a link inside a directory that a plugin {writability}",
+                link.display()
+            );
+            return Err(io::Error::other(why));
+        }
         self.link_count += 1;
         if self.link_count > LINKS_MAX {
             return Err(io::Error::other("it has too many links"));
@@ -120,6 +164,16 @@ impl PathWalk {
 }
 
 impl ResolvedDirectory {
+    /// Describes whether and when a plugin can or could write to the directory, for errors. `None` if no grant on record
+    /// allows it.
+    fn writability(&self) -> Option<&'static str> {
+        match (self.is_writable, self.was_writable) {
+            (true, _) => Some("can write to"),
+            (false, true) => Some("could write to under another grant; grant the directory to which the link leads"),
+            (false, false) => None,
+        }
+    }
+
     /// Opens the root directory of an absolute path.
     fn root_of(path: &Path, writable: &WritableRoots) -> io::Result<Self> {
         let is_root = |component: &Component<'_>| matches!(component, Component::Prefix(_) | Component::RootDir);
@@ -127,7 +181,8 @@ impl ResolvedDirectory {
         let handle = open_ambient_dir(&root, ambient_authority())?;
         let identity = DirectoryIdentity::of(&handle, &root)?;
         Ok(Self {
-            is_writable: writable.contains(identity.inode()),
+            is_writable: writable.contains(identity),
+            was_writable: writable.has_recorded(identity),
             has_link: false,
             is_inside_writable_directory: false,
             handle,
@@ -142,7 +197,8 @@ impl ResolvedDirectory {
         let handle = open_dir_nofollow(&self.handle, name)?;
         let identity = DirectoryIdentity::of(&handle, &path)?;
         Ok(Self {
-            is_writable: self.is_writable || writable.contains(identity.inode()),
+            is_writable: self.is_writable || writable.contains(identity),
+            was_writable: self.was_writable || writable.has_recorded(identity),
             has_link: false,
             is_inside_writable_directory: self.is_writable,
             handle,
@@ -150,11 +206,4 @@ impl ResolvedDirectory {
             identity,
         })
     }
-}
-
-fn writable_link_error(link: &Path) -> io::Error {
-    io::Error::other(format!(
-        "{} is a link inside a directory that a plugin can write to",
-        link.display()
-    ))
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
@@ -34,6 +35,7 @@ struct GrantFormat {
     #[serde(default)]
     scope: GrantScope,
     issued: Option<u64>,
+    directory: Option<PathBuf>,
     // No `#[serde(flatten)]`: a flattened struct loses the positions of errors.
     #[serde(default)]
     http: Vec<HttpRule>,
@@ -149,6 +151,7 @@ impl GrantFormat {
             version,
             scope: self.scope,
             issued: self.issued,
+            directory: self.directory,
             rules: GrantRules {
                 http: self.http,
                 files: self.files,
@@ -179,11 +182,10 @@ fn check_grant(grant: &Grant) -> Result<(), RuleError> {
         return Err(RuleError::new(format!("two directories are granted as `{guest_path}`")));
     }
     // A control character could hide or forge a rule when a person reads the rules to accept them.
-    let paths = grant
-        .rules
-        .files
-        .iter()
-        .flat_map(|rule| [rule.host.to_string_lossy(), Cow::from(&rule.guest)]);
+    let rules = grant.rules.files.iter();
+    let paths = rules
+        .flat_map(|rule| [rule.host.to_string_lossy(), Cow::from(&rule.guest)])
+        .chain(grant.directory.iter().map(|directory| directory.to_string_lossy()));
     let names = grant
         .rules
         .tools
@@ -258,15 +260,16 @@ impl NewGrant {
             },
             scope: self.scope,
             issued: Some(unix_nanoseconds()),
+            directory: None,
             rules: self.rules,
         };
         check_grant(&grant)?;
         Ok(grant)
     }
 
-    /// Converts the grant to a table of the file. `issued` is in nanoseconds since 1970, and is omitted from a permanent grant,
+    /// Converts the grant to a table of the file. `directory` is that of the plugin, if it is known. `issued` is in nanoseconds since 1970, and is omitted from a permanent grant,
     /// which is never used up.
-    pub(super) fn to_table(&self, issued: u64) -> Result<Table, String> {
+    pub(super) fn to_table(&self, issued: u64, directory: Option<&Path>) -> Result<Table, String> {
         let mut table = Table::new();
         table["plugin"] = toml_edit::value(&self.plugin);
         match &self.version {
@@ -276,6 +279,9 @@ impl NewGrant {
         if self.scope != GrantScope::Always {
             table["scope"] = toml_edit::value(self.scope.to_string());
             table["issued"] = toml_edit::value(i64::try_from(issued).unwrap_or(i64::MAX));
+        }
+        if let Some(directory) = directory.and_then(Path::to_str) {
+            table["directory"] = toml_edit::value(directory);
         }
         for (key, item) in table_items(&self.rules)? {
             table[&key] = item;

@@ -10,11 +10,12 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item};
 
 use super::directory_record::DirectoryRecord;
 use super::error::{GrantsFileError, GrantsFileErrorReason};
-use super::format::{NewGrant, remove_rules, unix_nanoseconds, unix_seconds};
+use super::format::{NewGrant, unix_nanoseconds, unix_seconds};
+use super::rule_changes::{check_directories, reduce_rules};
 use super::rule_lookup::find_rule;
 use super::use_record::UseRecord;
-use crate::grants::directories::{DirectoryIdentity, GrantableDirectories, OpenDirectory, WritableRoots};
-use crate::grants::{DirectoryRule, Grant, GrantRules, GrantScope, Grants, GrantsError};
+use super::writable_record::WritableRecord;
+use crate::grants::{Grant, GrantRules, GrantScope, Grants, GrantsError};
 use toolwit_core::file::{LockedFile, private_options, read_file, sibling};
 use toolwit_core::limits::GRANTS_BYTES_MAX;
 use toolwit_core::text::sha256;
@@ -158,13 +159,21 @@ impl GrantsFile {
     /// enforce, such as a directory that does not exist. [`Plugin::check_grant`](crate::Plugin::check_grant) also
     /// refuses rules that this host cannot enforce.
     pub fn grant(&self, grant: &NewGrant) -> Result<bool, GrantsFileError> {
+        self.grant_in(grant, None)
+    }
+
+    /// Adds a grant like [`GrantsFile::grant`], for the plugin in this directory; see [`Grant::directory`].
+    ///
+    /// # Errors
+    /// Those of [`GrantsFile::grant`].
+    pub fn grant_in(&self, grant: &NewGrant, directory: Option<&Path>) -> Result<bool, GrantsFileError> {
         let table = grant
-            .to_table(unix_nanoseconds())
+            .to_table(unix_nanoseconds(), directory)
             .map_err(|why| self.error(GrantsFileErrorReason::NotGrantable(why)))?;
         let record = DirectoryRecord::new(Some(self.path.clone()));
         let mut directories = HashMap::new();
         let change = self.plan_change("grant", &grant.plugin, |tables, grants| {
-            directories = check_directories(&grant.rules, grants)?;
+            directories = check_directories(&grant.rules, grants, &self.path)?;
             let is_directory_replaced = record
                 .has_replaced_directory(&directories)
                 .map_err(GrantsFileErrorReason::Read)?;
@@ -242,6 +251,20 @@ impl GrantsFile {
             Ok(vec![revoked_rule])
         })?;
         Ok(revoked_rules.concat())
+    }
+
+    /// Checks the records next to the file: those of used grants, of granted directories and of writable directories.
+    ///
+    /// # Errors
+    /// [`GrantsFileErrorReason::Read`] if a record cannot be read or is damaged. Rules that depend on it allow nothing then.
+    pub fn check_records(&self) -> Result<(), GrantsFileError> {
+        let path = Some(self.path.clone());
+        let read = UseRecord::of(&self.path)
+            .read()
+            .and_then(|_| DirectoryRecord::new(path).read())
+            .and_then(|_| WritableRecord::next_to(Some(&self.path)).read());
+        read.map(drop)
+            .map_err(|error| self.error(GrantsFileErrorReason::Read(error)))
     }
 
     /// Returns whether a grant for one call, or for one conversation, has been used.
@@ -348,46 +371,5 @@ impl GrantsFile {
             path: self.path.clone(),
             reason,
         }
-    }
-}
-
-/// Checks that the directories of new rules can be granted in addition to the earlier grants. Returns the identities of the
-/// directories, by their paths in the rules.
-fn check_directories(
-    rules: &GrantRules,
-    earlier: &[Grant],
-) -> Result<HashMap<PathBuf, DirectoryIdentity>, GrantsFileErrorReason> {
-    let all_rules = earlier.iter().flat_map(|grant| &grant.rules.files).chain(&rules.files);
-    let grantable = GrantableDirectories {
-        writable: WritableRoots::of(all_rules),
-        ..GrantableDirectories::default()
-    };
-    let check_rule = |rule: &DirectoryRule| match OpenDirectory::check(rule, &grantable) {
-        Ok(identity) => Ok((rule.host.clone(), identity)),
-        Err(error) => {
-            let message = format!("the directory `{}`: {error}", rule.host.display());
-            Err(GrantsFileErrorReason::NotGrantable(message))
-        }
-    };
-    rules.files.iter().map(check_rule).collect()
-}
-
-/// Reduces the rules of the table with this index from `before` to `after`. Removes the table if no rules remain.
-fn reduce_rules(
-    tables: &mut ArrayOfTables,
-    index: usize,
-    before: &GrantRules,
-    after: &GrantRules,
-) -> Result<(), GrantsFileErrorReason> {
-    if before == after {
-        return Ok(());
-    }
-    if *after == GrantRules::default() {
-        tables.remove(index);
-        return Ok(());
-    }
-    match tables.get_mut(index) {
-        Some(table) => remove_rules(table, before, after).map_err(GrantsFileErrorReason::NotGrantable),
-        None => Ok(()),
     }
 }

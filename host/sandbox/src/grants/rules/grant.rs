@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,9 @@ pub struct Grant {
     /// The time at which the grant was issued, in nanoseconds since 1970. Distinguishes a grant for one call or one
     /// conversation from an equal grant that was issued earlier and is used up. `None` if the grants file has no time of issue.
     pub issued: Option<u64>,
+    /// The directory with the plugin, if the grants file names it. The grant also applies to the plugin in another directory; the
+    /// directory only shows which hosts the grant concerns.
+    pub directory: Option<PathBuf>,
     /// The rules.
     pub rules: GrantRules,
 }
@@ -193,6 +197,16 @@ impl Grant {
         let content = serde_json::json!([self.plugin, version, self.scope, self.issued, self.rules]).to_string();
         let digest = Sha256::digest(content);
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns whether the grant concerns a host that loads the plugins of these directories: it was made for one of them. Without
+    /// a directory, a grant for any version concerns every host, and a grant for a digest concerns the hosts with this component.
+    #[must_use]
+    pub fn concerns(&self, plugin_directories: &[PathBuf]) -> bool {
+        match &self.directory {
+            Some(directory) => plugin_directories.contains(directory),
+            None => self.version == GrantedVersion::Any,
+        }
     }
 
     /// Returns whether a text could be the result of [`Grant::identity`]: 64 hex digits in lower case.

@@ -70,7 +70,12 @@ impl CodeCache {
         if !self.is_valid(&name, &path).unwrap_or(false) {
             return None;
         }
-        match precompiled::map(&engine.wasmtime, &path) {
+        let mapped = precompiled::map(&engine.wasmtime, &path).or_else(|error| {
+            tracing::debug!(%error, entry = name, "cached machine code cannot be mapped");
+            // A file on a file system that is mounted with `noexec` can be copied into memory.
+            self.copy(engine, &name, &path)
+        });
+        match mapped {
             Ok(component) => {
                 self.touch(&path);
                 Some(component)
@@ -80,6 +85,15 @@ impl CodeCache {
                 None
             }
         }
+    }
+
+    /// Copies the machine code of an entry into memory. The copy is checked, because the file may have changed.
+    pub(super) fn copy(&self, engine: &Engine, name: &str, path: &Path) -> wasmtime::Result<Component> {
+        let code = fs::read(path)?;
+        if !self.has_hash(name, self.hash(name, code.as_slice())?)? {
+            return Err(io::Error::from(io::ErrorKind::InvalidData).into());
+        }
+        precompiled::load(&engine.wasmtime, &code)
     }
 
     /// Stores the machine code of a component. A failure is only logged: the next process compiles the component again.
@@ -97,7 +111,7 @@ impl CodeCache {
     ///
     /// # Errors
     /// `Some` with the code, if it cannot be stored. `None`, if the stored entry cannot be loaded, for example because another
-    /// process has already removed it.
+    /// process has already removed it, or memory may not become executable.
     pub(crate) fn store_and_load(
         &self,
         engine: &Engine,
@@ -133,12 +147,17 @@ impl CodeCache {
 
     /// Returns whether the stored hash of an entry is the hash of its name and content.
     fn is_valid(&self, name: &str, path: &Path) -> io::Result<bool> {
+        // `hash` reads the file in pieces, because machine code can be large.
+        let hash = self.hash(name, File::open(path)?)?;
+        self.has_hash(name, hash)
+    }
+
+    /// Returns whether this is the stored hash of an entry.
+    fn has_hash(&self, name: &str, hash: blake3::Hash) -> io::Result<bool> {
         let expected = fs::read(self.directory.join(format!("{name}.hash")))?;
         let Ok(expected) = <[u8; HASH_BYTES]>::try_from(expected.as_slice()) else {
             return Ok(false);
         };
-        // `hash` reads the file in pieces, because machine code can be large.
-        let hash = self.hash(name, File::open(path)?)?;
         // `blake3::Hash` compares in constant time.
         Ok(hash == blake3::Hash::from_bytes(expected))
     }

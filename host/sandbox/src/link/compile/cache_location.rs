@@ -39,6 +39,9 @@ pub struct CodeCacheReport {
     pub usage: CodeCacheUsage,
     /// The entries that the change removed. `None` if no change was requested.
     pub removed: Option<RemovedCacheEntries>,
+    /// Whether the directory is on a file system that is mounted with `noexec`. Its machine code is copied into memory, instead of
+    /// mapped.
+    pub is_on_noexec_mount: bool,
 }
 
 impl CodeCacheLocation {
@@ -85,6 +88,7 @@ impl CodeCacheLocation {
                 .with_source(error)
         })?;
         Ok(CodeCacheReport {
+            is_on_noexec_mount: is_on_noexec_mount(&directory),
             directory,
             usage,
             removed,
@@ -119,6 +123,17 @@ impl CodeCacheLocation {
             }
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn is_on_noexec_mount(directory: &std::path::Path) -> bool {
+    use rustix::fs::{StatVfsMountFlags, statvfs};
+    statvfs(directory).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::NOEXEC))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_on_noexec_mount(_directory: &std::path::Path) -> bool {
+    false
 }
 
 fn user_cache_directory() -> Option<PathBuf> {

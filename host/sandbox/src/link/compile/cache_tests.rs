@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::engine::Engines;
 use crate::*;
-use toolwit_core::limits::CODE_CACHE_BYTES_MAX;
+use toolwit_core::limits::{CODE_CACHE_BYTES_MAX, EngineLimits};
 use toolwit_core::{Arguments, Tool, ToolContext};
 
 /// Returns a component whose only tool `answer` returns the number.
@@ -46,6 +47,29 @@ fn code_files(cache: &Path) -> Vec<PathBuf> {
         .collect();
     files.sort();
     files
+}
+
+/// As on a file system that is mounted with `noexec`, from which code cannot be mapped.
+#[test]
+fn the_code_of_an_entry_can_be_copied_into_memory_unless_it_is_damaged() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = CodeCache::open(&directory.path().join("code")).unwrap();
+    let engines = Engines::new(
+        EngineLimits::default(),
+        None,
+        Compiler::InProcess,
+        WasiVersions::default(),
+    )
+    .unwrap();
+    let engine = engines.get(Profile::Plain).unwrap();
+    let code = engine.wasmtime.precompile_component(&component_with_answer(1)).unwrap();
+    cache.store(&engine, "digest", &code);
+    let [entry] = code_files(cache.directory()).try_into().unwrap();
+    let name = entry.file_name().unwrap().to_str().unwrap();
+    cache.copy(&engine, name, &entry).unwrap();
+    assert!(cache.copy(&engine, "another-name.code", &entry).is_err());
+    fs::write(&entry, &code[..code.len() - 1]).unwrap();
+    assert!(cache.copy(&engine, name, &entry).is_err());
 }
 
 // attack: H5

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::engine::MemoryReservation;
 use crate::inspect::profile::Profile;
 
 /// The first argument of a compiler process.
@@ -19,6 +20,7 @@ pub(super) const REPLY_MESSAGE_BYTES: usize = 4 << 10;
 pub(super) struct CompileJob {
     pub(super) profile: Profile,
     pub(super) stack_bytes_max: usize,
+    pub(super) reservation: MemoryReservation,
     /// The size of the component on standard input, in bytes.
     pub(super) component_bytes: u64,
     /// The compatibility hash of the host's engine. The engine can load only code that an engine with the same hash compiled.

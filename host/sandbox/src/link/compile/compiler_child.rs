@@ -86,7 +86,7 @@ fn compile(job: &CompileJob) -> io::Result<ExitCode> {
     let mut component = vec![0; usize::try_from(job.component_bytes).unwrap_or(usize::MAX)];
     io::stdin().read_exact(&mut component)?;
     exit_when_stdin_closes()?;
-    let engine = match compiler_engine(job.profile, job.stack_bytes_max) {
+    let engine = match compiler_engine(job.profile, job.stack_bytes_max, job.reservation) {
         Ok(engine) if compatibility_hash(&engine) == job.engine_hash => engine,
         _ => return Ok(ExitCode::from(VERSION_MISMATCH_EXIT_CODE)),
     };

@@ -9,7 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::compile_job::{COMPILE_ARGUMENT, CompileJob, REPLY_MESSAGE_BYTES, ReplyHeader};
-use super::engine::Engine;
+use super::engine::{Engine, address_space_bytes_max};
+use super::host_setting::{address_space_error, check_host, thread_error};
 use crate::inspect::profile::Profile;
 use toolwit_core::limits::{ByteCount, EngineLimits, Span};
 use toolwit_core::text::printable;
@@ -88,6 +89,7 @@ fn compile_job(engine: &Engine, profile: Profile, component_bytes: u64, limits: 
     CompileJob {
         profile,
         stack_bytes_max: limits.stack_bytes_max,
+        reservation: engine.reservation,
         component_bytes,
         engine_hash: engine.compatibility_hash(),
         memory_bytes_max: memory_bytes.min(limits.compile_memory_bytes_max),
@@ -167,6 +169,10 @@ async fn read_reply(stdout: &mut ChildStdout, code_bytes_max: u64) -> io::Result
 }
 
 fn not_started(program: &Path, error: io::Error) -> Error {
+    // The system returns this error at its limit of processes and threads.
+    if error.kind() == io::ErrorKind::WouldBlock {
+        return thread_error(&error);
+    }
     let message = format!("the compiler process `{}` could not be started", program.display());
     Error::new(ErrorKind::Internal, Phase::Load, message)
         .with_suggestion("check the program of `Compiler::Process`")
@@ -198,6 +204,9 @@ async fn ended_without_reply(mut child: Child, job: &CompileJob, error: io::Erro
             "compiling it takes more than {} s of processor time",
             job.processor_seconds_max
         )),
+        Ok(status) if status.code().is_none() && has_too_little_address_space(job) => {
+            address_space_error().with_source(status.to_string())
+        }
         Ok(status) if status.code().is_none() => unsupported(format!(
             "compiling it takes more than {} of memory, or crashes the compiler",
             ByteCount(job.memory_bytes_max)
@@ -208,12 +217,15 @@ async fn ended_without_reply(mut child: Child, job: &CompileJob, error: io::Erro
             job.memory_bytes_max,
         ))
         .with_source(status.to_string()),
-        Ok(status) => Error::new(
-            ErrorKind::Internal,
-            Phase::Load,
-            format!("the compiler process failed, or is of another version: it ended with {status}"),
-        )
-        .with_suggestion("call `run_compiler_if_asked` at the start of `main` of the program"),
+        // A setting of the system, such as a limit of threads, can end the process as well.
+        Ok(status) => check_host().pop().unwrap_or_else(|| {
+            Error::new(
+                ErrorKind::Internal,
+                Phase::Load,
+                format!("the compiler process failed, or is of another version: it ended with {status}"),
+            )
+            .with_suggestion("call `run_compiler_if_asked` at the start of `main` of the program")
+        }),
         Err(error) => Error::new(
             ErrorKind::Internal,
             Phase::Load,
@@ -225,6 +237,12 @@ async fn ended_without_reply(mut child: Child, job: &CompileJob, error: io::Erro
 
 fn unsupported(message: String) -> Error {
     Error::new(ErrorKind::Unsupported, Phase::Load, message).with_suggestion("report it to the author of the plugin")
+}
+
+/// Returns whether the address space of this process, and so of its compiler process, is smaller than the memory that the compiler
+/// process may use.
+fn has_too_little_address_space(job: &CompileJob) -> bool {
+    address_space_bytes_max().is_some_and(|bytes| bytes < job.memory_bytes_max)
 }
 
 #[cfg(unix)]

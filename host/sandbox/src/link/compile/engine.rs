@@ -3,12 +3,14 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::cache::CodeCache;
 use super::compile_permits::CompilePermits;
 use super::compiler::Compiler;
+use super::host_setting::{host_setting_error, start_threads};
 use crate::inspect::footprint::{CORE_INSTANCES_PER_SLOT, TABLES_PER_SLOT};
 use crate::inspect::imports::WasiVersions;
 use crate::inspect::inspection::Inspection;
@@ -26,9 +28,29 @@ const RESIDENT_BYTES_MAX_WITH_PAGEMAP: usize = 1 << 20;
 /// The same maximum if the kernel does not report the touched pages. wasmtime then clears all resident bytes after each call.
 const RESIDENT_BYTES_MAX_WITHOUT_PAGEMAP: usize = 64 << 10;
 
+/// The address space that wasmtime reserves for a linear memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum MemoryReservation {
+    /// 4 GiB and guard pages, so that machine code needs no checks of addresses.
+    Full,
+    /// What the memory needs. Machine code checks each address.
+    Small,
+}
+
+impl MemoryReservation {
+    /// Returns the reservation for an engine of this process that has no pool of memories.
+    pub(super) fn of_process() -> Self {
+        match address_space_bytes_max() {
+            Some(_) => Self::Small,
+            None => Self::Full,
+        }
+    }
+}
+
 /// A wasmtime engine and the linker of its components.
 pub(crate) struct Engine {
     pub(crate) wasmtime: wasmtime::Engine,
+    pub(super) reservation: MemoryReservation,
     pub(crate) linker: Linker<HostState>,
 }
 
@@ -109,7 +131,11 @@ impl Engine {
         ];
         let mut last_error = None;
         for pool in pools {
-            match wasmtime::Engine::new(&config(profile, limits.stack_bytes_max, pool)) {
+            let reservation = match &pool {
+                Some(_) => MemoryReservation::Full,
+                None => MemoryReservation::of_process(),
+            };
+            match wasmtime::Engine::new(&config(profile, limits.stack_bytes_max, pool, reservation)) {
                 Ok(engine) => {
                     let linker = match (profile, wasi) {
                         (Profile::Concurrent, WasiVersions::Wasi2And3) => wasi3::linker(&engine),
@@ -118,6 +144,7 @@ impl Engine {
                     let linker =
                         linker.map_err(|error| internal_error("the host interfaces could not be linked", error))?;
                     return Ok(Self {
+                        reservation,
                         wasmtime: engine,
                         linker,
                     });
@@ -148,6 +175,9 @@ impl Engine {
     /// Compiles a component. This takes seconds for a large component, and cannot be interrupted.
     pub(crate) fn compile(&self, bytes: &[u8]) -> Result<Component, Error> {
         Component::from_binary(&self.wasmtime, bytes).map_err(|error| {
+            if let Some(error) = host_setting_error(&error) {
+                return error;
+            }
             Error::new(
                 ErrorKind::Unsupported,
                 Phase::Load,
@@ -163,8 +193,27 @@ fn internal_error(message: &str, source: wasmtime::Error) -> Error {
 }
 
 /// Creates an engine that only compiles, and reserves no address space for instances.
-pub(super) fn compiler_engine(profile: Profile, stack_bytes_max: usize) -> wasmtime::Result<wasmtime::Engine> {
-    wasmtime::Engine::new(&config(profile, stack_bytes_max, None))
+pub(super) fn compiler_engine(
+    profile: Profile,
+    stack_bytes_max: usize,
+    reservation: MemoryReservation,
+) -> wasmtime::Result<wasmtime::Engine> {
+    let mut config = config(profile, stack_bytes_max, None, reservation);
+    // The compiler starts a thread for each processor, and panics if the system refuses one.
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    config.parallel_compilation(start_threads(processors).is_ok());
+    wasmtime::Engine::new(&config)
+}
+
+/// Returns the limit of this process's address space, in bytes. `None` without a limit.
+#[cfg(target_os = "linux")]
+pub(super) fn address_space_bytes_max() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::As).current
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn address_space_bytes_max() -> Option<u64> {
+    None
 }
 
 /// Returns a hash of the engine's version and settings. Machine code can be loaded only into an engine with the same hash as the
@@ -175,7 +224,12 @@ pub(super) fn compatibility_hash(engine: &wasmtime::Engine) -> u64 {
     hasher.finish()
 }
 
-fn config(profile: Profile, stack_bytes_max: usize, pool: Option<PoolingAllocationConfig>) -> Config {
+fn config(
+    profile: Profile,
+    stack_bytes_max: usize,
+    pool: Option<PoolingAllocationConfig>,
+    reservation: MemoryReservation,
+) -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
@@ -188,6 +242,13 @@ fn config(profile: Profile, stack_bytes_max: usize, pool: Option<PoolingAllocati
         .wasm_exceptions(true)
         .wasm_gc(false)
         .concurrency_support(matches!(profile, Profile::Concurrent));
+    if reservation == MemoryReservation::Small {
+        config
+            .memory_reservation(0)
+            .memory_reservation_for_growth(1 << 20)
+            .memory_guard_size(0)
+            .guard_before_linear_memory(false);
+    }
     if let Some(pool) = pool {
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     }

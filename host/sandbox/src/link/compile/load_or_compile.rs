@@ -8,6 +8,7 @@ use wasmtime::component::Component;
 use super::compiler::Compiler;
 use super::compiler_process;
 use super::engine::{Engine, Engines};
+use super::host_setting::{check_host, host_setting_error, thread_error};
 use super::linked_component::LinkedComponent;
 use super::precompiled;
 use super::status::CompileProgress;
@@ -120,10 +121,16 @@ async fn cache_and_load(
         match cached {
             Ok(component) => Ok(component),
             Err(Some(code)) => precompiled::load(&engine.wasmtime, &code).map_err(|error| {
-                load_error("the machine code from its compiler process could not be loaded")
-                    .with_source(format!("{error:#}"))
+                host_setting_error(&error).unwrap_or_else(|| {
+                    load_error("the machine code from its compiler process could not be loaded")
+                        .with_source(format!("{error:#}"))
+                })
             }),
-            Err(None) => Err(load_error("its machine code could not be loaded from the code cache")),
+            // Another process may have removed the entry. Or a setting of the system does not allow machine code, which a check
+            // of the host then finds.
+            Err(None) => Err(check_host().pop().unwrap_or_else(|| {
+                load_error("its machine code could not be loaded from the code cache").with_suggestion("call it again")
+            })),
         }
     };
     run_blocking(load).await
@@ -141,7 +148,7 @@ async fn run_detached<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error>
     std::thread::Builder::new()
         .name("toolwit-compile".to_owned())
         .spawn(run)
-        .map_err(|error| compile_error(error.into()))?;
+        .map_err(|error| thread_error(&error))?;
     receiver.await.unwrap_or_else(|error| Err(compile_error(error.into())))
 }
 

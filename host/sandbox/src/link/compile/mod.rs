@@ -11,6 +11,7 @@ pub(crate) mod compiler;
 pub(crate) mod compiler_child;
 mod compiler_process;
 pub(crate) mod engine;
+pub(crate) mod host_setting;
 pub(crate) mod link_once;
 pub(crate) mod linked_component;
 pub(crate) mod load_or_compile;

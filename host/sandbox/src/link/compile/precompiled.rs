@@ -21,11 +21,13 @@ pub(crate) fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     unsafe { Component::deserialize_file(engine, path) }
 }
 
-/// Loads machine code that a compiler process returned.
+/// Loads machine code that a compiler process returned, or that was read from the code cache.
 ///
-/// Only [`super::load_or_compile`] calls this function, for code that it has just read from a compiler process of this host.
+/// Only [`super::load_or_compile`] calls this function, for code that it has just read from a compiler process of this host, and
+/// [`CodeCache`](super::cache::CodeCache), for bytes whose keyed hash it has just checked.
 pub(crate) fn load(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
     // SAFETY: the code is the output of `Engine::precompile_component` in a process of the program that the embedder chose.
-    // That program is trusted like the compiler in this process, and no other process can write to the pipe.
+    // That program is trusted like the compiler in this process, and no other process can write to the pipe. Bytes from the
+    // cache have a hash that is keyed with a secret of this user, as for `map`.
     unsafe { Component::deserialize(engine, code) }
 }

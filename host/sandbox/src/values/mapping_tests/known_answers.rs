@@ -1,6 +1,7 @@
 //! Tests of the mapping with hand-written values.
 
 use super::*;
+use crate::values::types::{Resource, ResourceIndex};
 
 /// Returns the error of decoding a value.
 fn decode_error(ty: &WitType, value: Value) -> String {
@@ -388,4 +389,49 @@ fn error_message_has_a_length_limit() {
     ] {
         assert!(decode_error(&ty, bad).len() < 1_000);
     }
+}
+
+/// Returns the output schema of a function that returns an entity whose method `describe` returns a type.
+fn entity_schema(description: WitType) -> Value {
+    let mut shape = Shape {
+        functions: vec![echo_function(&WitType::Bool), echo_function(&WitType::Bool)],
+        resources: vec![Resource {
+            interface: None,
+            name: "cart".to_owned(),
+            docs: None,
+            methods: vec![1],
+            rebinding: toolwit_core::Rebinding::default(),
+            is_chained: false,
+            id_method: None,
+            describe_method: Some(1),
+        }],
+        ..Shape::default()
+    };
+    shape.functions[0].result = Some(WitType::Own(ResourceIndex(0)));
+    shape.functions[1].kind = FunctionKind::Method(ResourceIndex(0));
+    shape.functions[1].result = Some(description);
+    shape.generate_schemas();
+    let schema = shape.functions[0].output_schema.as_deref();
+    schema.cloned().unwrap_or_default()
+}
+
+#[test]
+fn the_schema_of_an_entity_has_the_fields_of_its_description() {
+    let record = WitType::Record(vec![
+        field("total-price", WitType::U8),
+        field("note", WitType::Option(Box::new(WitType::String))),
+        field("id", WitType::Bool),
+        field("error", WitType::Bool),
+    ]);
+    let schema = entity_schema(record);
+    let properties = &schema["properties"];
+    assert_eq!(properties["total_price"]["maximum"], 255, "{schema}");
+    assert_eq!(properties["note"]["type"], json!(["string", "null"]));
+    assert_eq!(properties["id"]["type"], "string", "the id of the host");
+    assert_eq!(properties["error"]["type"], "boolean", "of the description");
+    assert_eq!(schema["required"], json!(["type"]), "`describe` can fail");
+
+    let text = entity_schema(WitType::String);
+    assert_eq!(text["properties"]["description"], json!({"type": "string"}));
+    assert_eq!(text["properties"]["error"], json!({"type": "string"}));
 }

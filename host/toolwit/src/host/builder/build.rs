@@ -6,7 +6,7 @@ use super::ToolwitBuilder;
 use crate::host::Toolwit;
 use crate::host::discovery::{discover, discover_in_background};
 use crate::host::groups_file::read_groups;
-use crate::host::interceptors::{Interceptors, warn_about_missing_tools};
+use crate::host::interceptors::{Interceptors, select_by_id};
 use crate::host::long_running::warn_about_unknown_tools;
 use crate::host::plugin_source::PluginSource;
 use toolwit_core::Error;
@@ -81,16 +81,20 @@ impl ToolwitBuilder {
             _ => discover(&registry).await?,
         };
         warn_about_unknown_tools(&registry.current(), &long_running);
-        let interceptors = Interceptors::new(
-            self.application_interceptors,
-            &self.plugin_interceptors,
-            &registry.current(),
+        // The tools of shared sources and undiscovered dynamic tools are not known yet.
+        let snapshot = registry.current();
+        let has_undiscovered = snapshot
+            .packages()
+            .iter()
+            .any(|package| package.discovery_error().is_some());
+        let mut plugin_interceptors = self.plugin_interceptors;
+        select_by_id(
+            &mut plugin_interceptors,
+            &snapshot,
+            &self.native_tools,
+            !self.shared_sources.is_empty() || has_undiscovered,
         )?;
-        // The tools of shared sources are not known before the first turn. With such sources, a name that looks missing may
-        // be that of their tool, so the check is skipped.
-        if self.shared_sources.is_empty() {
-            warn_about_missing_tools(&self.plugin_interceptors, &registry.current(), &self.native_tools);
-        }
+        let interceptors = Interceptors::new(self.application_interceptors, &plugin_interceptors, &snapshot)?;
         let watch = self.watch.map(|mut options| {
             if self.dynamic_discovery == DynamicDiscovery::Never {
                 options.dynamic_discovery = DynamicDiscovery::Never;

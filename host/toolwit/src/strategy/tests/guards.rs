@@ -20,7 +20,7 @@ fn write_forecast(directory: &Path, parameter: &str) {
 }
 
 /// Writes the plugin `weather` to a directory, and returns the live registry of the directory.
-async fn live_registry(directory: &Path) -> LiveRegistry {
+pub(super) async fn live_registry(directory: &Path) -> LiveRegistry {
     write_forecast(directory, "a");
     let options = RuntimeOptions {
         code_cache: CodeCacheLocation::Off,
@@ -41,7 +41,7 @@ fn denying_gate() -> impl Decorator {
 }
 
 /// Returns the last message of each request: the user's message or the result of a call.
-fn last_messages(recorder: &Recorder) -> Vec<String> {
+pub(super) fn last_messages(recorder: &Recorder) -> Vec<String> {
     let requests = recorder.requests.lock().unwrap();
     let last_message = |request: &Request| request.messages.last().unwrap().content().to_owned();
     requests.iter().map(last_message).collect()

@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::{FoundTool, SharedSearch, lock};
+use crate::strategy::starting_sources::quoted_names;
+use toolwit_agent::ToolSource;
 use toolwit_agent::injection::{CallableTools, SEARCH_TOOLS};
 use toolwit_core::{Arguments, EffectClass, Tool, ToolContext, ToolDefinition, ToolError, ToolId, ToolResult};
 use toolwit_registry::Query;
@@ -75,20 +77,48 @@ impl Tool for SearchTools {
             Some(found) => (found, true),
             None => {
                 let found = self.shared.find(query.clone(), context).await;
+                let is_complete = self.shared.starting_sources(context).is_empty();
                 let mut earlier_searches = lock(&self.shared.earlier_searches);
                 let was_found_before = earlier_searches.has_found(&found);
-                earlier_searches.store(&query, found.clone());
+                if is_complete {
+                    earlier_searches.store(&query, found.clone());
+                } else {
+                    earlier_searches.add_found_ids(found.iter().map(|tool| tool.hit.id.as_str()));
+                }
                 (found, was_found_before)
             }
         };
+        let starting = self.shared.starting_sources(context);
         let note = match (found.is_empty(), was_found_before) {
-            (true, _) => "no tool fits; do without, or search with other words",
+            (true, _) if !starting.is_empty() => "no tool fits yet".to_owned(),
+            (true, _) => "no tool fits; do without, or search with other words".to_owned(),
             // The earlier search may have been the automatic one, or one with other words.
-            (false, true) => "an earlier search found these tools, and they are your tools: call the one that fits",
-            (false, false) => "these are your tools now: call the one that fits",
+            (false, true) => {
+                "an earlier search found these tools, and they are your tools: call the one that fits".to_owned()
+            }
+            (false, false) => "these are your tools now: call the one that fits".to_owned(),
+        };
+        let note = if starting.is_empty() {
+            note
+        } else {
+            format!(
+                "{note}; these servers are still starting, search again for their tools: {}",
+                quoted_names(&starting)
+            )
         };
         let hits: Vec<_> = found.iter().map(FoundTool::to_json).collect();
         Ok(ToolResult::value(json!({"hits": hits, "note": note})))
+    }
+}
+
+impl SharedSearch {
+    /// Returns the sources that are still starting, whose tools this search did not find.
+    fn starting_sources(&self, context: &ToolContext) -> Vec<Arc<dyn ToolSource>> {
+        let sources = lock(&self.sources);
+        sources
+            .iter()
+            .filter_map(|source| source.starting_source(context))
+            .collect()
     }
 }
 

@@ -157,6 +157,11 @@ impl SourceIndex {
         state.1.clone()
     }
 
+    /// Returns the source if it is still starting.
+    pub(super) fn starting_source(&self, context: &ToolContext) -> Option<Arc<dyn ToolSource>> {
+        self.source.is_starting(context).then(|| self.source.clone())
+    }
+
     /// Returns the tool with an id among those that the source returned last.
     pub(super) fn tool(&self, id: &str) -> Option<Arc<dyn Tool>> {
         lock(&self.index).1.tool(id).cloned()

@@ -60,7 +60,7 @@ impl OpenDescriptor {
     }
 }
 
-/// The directory `/` of a guest without any granted directory. It contains no file. A guest resolves a path against the directories
+/// The directory `/` of a guest without any open directory. It contains no file. A guest resolves a path against the directories
 /// that it has. Without a root, the guest would not call the host, and the host could not record the denied access.
 struct EmptyRoot;
 
@@ -275,8 +275,12 @@ impl preopens::Host for FilesView<'_> {
             self.descriptors.insert(descriptor.rep(), open_descriptor);
             preopens.push((descriptor, directory.guest.clone()));
         }
-        // Programs that were granted a directory often expect to have exactly that one.
-        if self.directories.is_empty() {
+        // Programs that were granted a directory often expect to have exactly that one. If the host could not open a granted one,
+        // the operator must read why.
+        let authority = self.authority;
+        let is_some_refused =
+            authority.is_some_and(|authority| !authority.rights.effective.unenforceable_directories.is_empty());
+        if self.directories.is_empty() || is_some_refused {
             preopens.push((self.create_empty_root()?, "/".to_owned()));
         }
         Ok(preopens)

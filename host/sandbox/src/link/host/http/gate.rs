@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use http::HeaderName;
+use http::header::ACCEPT_ENCODING;
+use http::{HeaderName, HeaderValue};
 use tokio::time::Instant;
 use wasmtime_wasi_http::{
     DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks,
@@ -198,10 +199,15 @@ impl WasiHttpHooks for HttpGate {
 
     fn send_request(
         &mut self,
-        request: http::Request<WasiBody>,
+        mut request: http::Request<WasiBody>,
         options: Option<RequestOptions>,
         _processed: SendFuture<()>,
     ) -> SendFuture<(http::Response<WasiBody>, SendFuture<()>)> {
+        // Without this header, a server may compress the response in any way, which few guests expect.
+        let headers = request.headers_mut();
+        headers
+            .entry(ACCEPT_ENCODING)
+            .or_insert(HeaderValue::from_static("identity"));
         match self.admit(&request) {
             Ok(admitted) => Box::new(send(admitted, request, options.unwrap_or_default())),
             Err(error) => Box::new(async { Err(error) }),

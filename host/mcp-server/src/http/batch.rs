@@ -1,0 +1,80 @@
+//! Batches of messages, which only the revision 2025-03-26 has.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
+use rmcp::model::ErrorCode;
+use serde_json::Value;
+
+use super::response::{self, HttpResponse};
+use super::router::Router;
+use super::rpc_error;
+use crate::message::{Incoming, batch_items, parse, refusal};
+
+/// The header with the revision of a session. Clients of 2025-03-26 do not send it.
+const VERSION_HEADER: &str = "mcp-protocol-version";
+
+/// The revision that has batches.
+const BATCH_REVISION: &str = "2025-03-26";
+
+/// Returns the messages of a body, if the body is a batch and the headers allow one.
+pub(super) fn items(headers: &HeaderMap, body: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let version = headers.get(VERSION_HEADER);
+    let has_batches = version.is_none_or(|version| version == BATCH_REVISION);
+    if has_batches { batch_items(body) } else { None }
+}
+
+/// Passes each message of a batch to the MCP service, and returns a stream of all answers, in the order of the messages.
+pub(super) async fn answer(items: Vec<Vec<u8>>, parts: &Parts, router: &Router) -> HttpResponse {
+    let mut answers = Vec::new();
+    for item in items {
+        let is_beginning = matches!(parse_method(&item).as_deref(), Some("initialize"));
+        let response = match parse(&item) {
+            Incoming::Ignored => continue,
+            Incoming::Refused(answer) => rpc_error::refused(&answer),
+            Incoming::Message { .. } if is_beginning => {
+                let message = "`initialize` cannot be a part of a batch";
+                rpc_error::refused(&refusal(Value::Null, ErrorCode::INVALID_REQUEST, message))
+            }
+            Incoming::Message { .. } => router.handle(parts.clone(), item.into()).await,
+        };
+        let response = rpc_error::from_text(response).await;
+        if response.status() != StatusCode::ACCEPTED {
+            answers.push(events(response).await);
+        }
+    }
+    if answers.is_empty() {
+        let mut accepted = response::text(StatusCode::ACCEPTED, "");
+        accepted.headers_mut().remove(CONTENT_TYPE);
+        return accepted;
+    }
+    let events = stream::iter(answers).flat_map(BodyStream::new);
+    let mut response = HttpResponse::new(BodyExt::boxed(StreamBody::new(events)));
+    let event_stream = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(CONTENT_TYPE, event_stream);
+    response
+}
+
+/// Returns the events of a response, which is a stream of events or one message.
+async fn events(response: HttpResponse) -> BoxBody<Bytes, Infallible> {
+    let is_message = rpc_error::is_json(response.headers());
+    let body = response.into_body();
+    if !is_message {
+        return body;
+    }
+    match body.collect().await {
+        Ok(message) => Full::new(rpc_error::event(&message.to_bytes())).boxed(),
+        Err(never) => match never {},
+    }
+}
+
+fn parse_method(message: &[u8]) -> Option<String> {
+    let message: Value = serde_json::from_slice(message).ok()?;
+    message["method"].as_str().map(str::to_owned)
+}
