@@ -2,7 +2,6 @@
 //! what a plugin cannot do, such as to ask the model of the client.
 //!
 //! ```sh
-//! toolwit build tests/guests/rust/schemas --out plugins
 //! toolwit build tests/guests/rust/showcase --out plugins
 //! cargo run -p toolwit-mcp-server --example conformance_server -- 127.0.0.1:8080 plugins
 //! ```
@@ -19,8 +18,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use toolwit::grants::{GrantRules, GrantScope, GrantedVersion, NewGrant};
+use toolwit::grants::{GrantRules, GrantScope, GrantedVersion};
 use toolwit::registry::WatchOptions;
+use toolwit::sandbox::NewGrant;
 use toolwit::{Error, Exposure, Toolwit};
 use toolwit_mcp_server::{HttpListener, HttpOptions, McpServer, Principal, ServedContent};
 
@@ -37,7 +37,7 @@ fn content() -> Result<ServedContent, Error> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(address), Some(plugins)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: conformance_server ADDRESS PLUGINS".into());
+        return Err("usage: conformance_server ADDRESS|stdio PLUGINS".into());
     };
     let plugins = PathBuf::from(plugins);
     let watch = WatchOptions {
@@ -66,10 +66,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .await?;
     let principal = Principal::new("local", host).with_task_support(task_tools::support);
     let server = McpServer::for_principal(principal).with_content(content()?);
+    let server = SERVER.get_or_init(|| server);
+    if address == "stdio" {
+        server.serve_stdio(CancellationToken::new()).await?;
+        return Ok(());
+    }
     let listener = HttpListener::bind(HttpOptions::new(address.parse()?)).await?;
     eprintln!("listening on {}", listener.url());
-    listener
-        .serve(SERVER.get_or_init(|| server), CancellationToken::new())
-        .await;
+    listener.serve(server, CancellationToken::new()).await;
     Ok(())
 }

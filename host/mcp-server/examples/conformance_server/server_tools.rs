@@ -1,11 +1,11 @@
-//! Tools that need a header or time, and that change the server.
+//! Tools that show schemas, and change the server.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolwit::tool::{ToolError, ToolResult};
 use toolwit::{Error, ErrorKind, NativeTool, Phase, Tool};
 
@@ -17,9 +17,37 @@ const ADDED: &str = r#"(component
     (core instance $instance (instantiate $code))
     (func (export "added") (result u32) (canon lift (core func $instance "added"))))"#;
 
+/// A schema with keywords of JSON Schema 2020-12. A plugin could list it, but the host removes `$anchor` from schemas of plugins.
+fn schema() -> Value {
+    let text = json!({"type": "string"});
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {"address": {"$anchor": "addressDef", "type": "object", "properties": {"street": text, "city": text}}},
+        "properties": {
+            "name": text,
+            "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+            "phone": text,
+            "email": text,
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": false,
+    })
+}
+
 /// Returns all tools. One of them changes the directory of plugins.
 pub(crate) fn tools(plugins: &Path) -> Result<Vec<Arc<dyn Tool>>, Error> {
     let empty = || json!({"type": "object", "properties": {}});
+    let contact = NativeTool::new(
+        "json_schema_2020_12_tool",
+        "Returns a contact.",
+        schema(),
+        |contact, _| async move { Ok(ToolResult::text(Value::Object(contact).to_string())) },
+    )?;
     let region = json!({"type": "string", "x-mcp-header": "Region"});
     let region = json!({"type": "object", "properties": {"region": region}});
     let header = NativeTool::new("test_custom_header", "Has a header.", region, |_, _| async {
@@ -64,7 +92,7 @@ pub(crate) fn tools(plugins: &Path) -> Result<Vec<Arc<dyn Tool>>, Error> {
             }
         },
     )?;
-    Ok([header, wait, prompts, plugins]
+    Ok([contact, header, wait, prompts, plugins]
         .into_iter()
         .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
         .collect())
