@@ -41,6 +41,12 @@ impl ChildCall {
         }
     }
 
+    /// Returns whether the call can have changed something: its class is not `read`, or is not known.
+    #[must_use]
+    pub fn can_have_effect(&self) -> bool {
+        self.effect.is_none_or(|effect| effect.class != EffectClass::Read)
+    }
+
     /// Returns whether the call may be made a second time if the call `root`, in which it began, runs again. It may if it
     /// changes nothing, or if it is idempotent and will have the same key. The calls of an agent have other keys then, because
     /// its model chooses their ids.

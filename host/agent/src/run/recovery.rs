@@ -244,18 +244,25 @@ pub(super) fn prepare_open_calls(
         .collect()
 }
 
-/// Returns a text about the calls that began inside an unresolved call; empty if no call began.
+/// Maximum number of calls in the error about an unresolved call inside which they began.
+const CHILDREN_SHOWN: usize = 10;
+
+/// Returns a text about the calls that began inside an unresolved call and can have changed something; empty if there are none.
 fn begun_children(call: &UnresolvedCall) -> String {
-    let children = call.children.iter().map(|child| {
+    let children: Vec<_> = call.children.iter().filter(|child| child.can_have_effect()).collect();
+    if children.is_empty() {
+        return String::new();
+    }
+    let shown = children.iter().take(CHILDREN_SHOWN).map(|child| {
         let end = if child.is_error.is_some() { ", which ended" } else { "" };
         format!("`{}` as call `{}`{end}", child.tool, child.id)
     });
-    let children: Vec<_> = children.collect();
-    if children.is_empty() {
-        String::new()
-    } else {
-        format!(", in which began {}", children.join(" and "))
-    }
+    let shown: Vec<_> = shown.collect();
+    let more = match children.len().saturating_sub(CHILDREN_SHOWN) {
+        0 => String::new(),
+        count => format!(" and {count} more calls"),
+    };
+    format!(", in which began {}{more}", shown.join(" and "))
 }
 
 /// Returns the error for calls about which a person must decide.

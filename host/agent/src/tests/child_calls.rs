@@ -187,8 +187,7 @@ async fn a_call_that_changes_nothing_is_recorded_without_a_write_of_its_own() {
             .iter()
             .filter(|entry| matches!(entry.event, Event::NestedCallStarted(_)));
         assert_eq!(starts.count(), 5, "each call has its entry");
-        let count = *count.lock().unwrap();
-        count
+        *count.lock().unwrap()
     };
     let (reads, writes) = (
         write_count(EffectClass::Read).await,

@@ -26,6 +26,9 @@ use toolwit::limits::Span;
 use toolwit::tool::Approval;
 use toolwit::{Conversation, Error, ErrorKind, Phase};
 
+/// Maximum number of calls that are shown below the call inside which they began.
+const CHILDREN_SHOWN: usize = 20;
+
 const EXAMPLES: &str = "\
 Examples:
   toolwit resume rome
@@ -247,9 +250,22 @@ pub(crate) fn print_unresolved(unresolved: &[UnresolvedCall], printer: Printer) 
         let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
         page.styled(NAME, &call.name).text(" ").text(arguments);
         page.text("  ").styled(FAINT, format_args!("call {}", call.id)).end();
-        call.children.iter().for_each(|child| write_child(&mut page, child));
+        write_children(&mut page, &call.children);
     }
     printer.message(&page);
+}
+
+/// Writes the calls that began inside an unresolved call and can have changed something.
+fn write_children(page: &mut Page, children: &[ChildCall]) {
+    let children: Vec<_> = children.iter().filter(|child| child.can_have_effect()).collect();
+    for child in children.iter().take(CHILDREN_SHOWN) {
+        write_child(page, child);
+    }
+    let more = children.len().saturating_sub(CHILDREN_SHOWN);
+    if more > 0 {
+        let hint = format!("  and {more} more calls, which `toolwit sessions show` lists");
+        page.styled(FAINT, hint).end();
+    }
 }
 
 /// Writes a call that began inside an unresolved call, with its parent and whether it ended.
