@@ -74,7 +74,7 @@ pub(crate) enum DenialNotice {
     Reported {
         /// The reason.
         reason: String,
-        /// What the model can do about it.
+        /// A suggestion for the model.
         suggestion: Option<String>,
     },
     /// The guest received the same answer as for a file, a variable or another thing that does not exist.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::identity::{DirectoryIdentity, DirectoryInode};
-use super::open_path::{LINKS_MAX, ResolvedDirectory, open_path};
+use super::open_path::{ResolvedDirectory, open_path};
 use crate::grants::{AccessMode, DirectoryRule};
 
 /// File systems that expose processes, their environment and memory, and devices.
@@ -117,7 +117,7 @@ impl GrantableDirectories {
 
 /// Returns the real path of a file or directory, without links. The last components of the path need not exist; missing
 /// components are returned unchanged.
-pub(crate) fn real_path(path: &Path) -> PathBuf {
+pub(super) fn real_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {
         if let (Ok(real), Ok(missing_part)) = (fs::canonicalize(existing), path.strip_prefix(existing)) {
@@ -129,52 +129,4 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
         }
     }
     path
-}
-
-/// Returns the real path of a file or directory, and the places of the links on the way to it. A plugin that can write to one
-/// of them decides which file the path means.
-pub(crate) fn paths_to(path: &Path) -> Vec<PathBuf> {
-    let mut paths = vec![real_path(path)];
-    let mut unresolved = vec![std::path::absolute(path).unwrap_or_else(|_| path.to_owned())];
-    while let Some(path) = unresolved.pop().filter(|_| paths.len() <= LINKS_MAX) {
-        for ancestor in path.ancestors() {
-            let (Some(parent), Some(name), Ok(target)) =
-                (ancestor.parent(), ancestor.file_name(), fs::read_link(ancestor))
-            else {
-                continue;
-            };
-            let place = real_path(parent).join(name);
-            if !paths.contains(&place) {
-                unresolved.push(parent.join(target));
-                paths.push(place);
-            }
-        }
-    }
-    paths
-}
-
-#[cfg(all(test, unix))]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn the_links_on_the_way_to_a_file_belong_to_its_path() {
-        let root = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(root.path()).unwrap();
-        for name in ["a", "b", "c"] {
-            fs::create_dir(root.join(name)).unwrap();
-        }
-        fs::write(root.join("c/mcp.toml"), "").unwrap();
-        symlink("../b/second", root.join("a/first")).unwrap();
-        symlink("../c", root.join("b/second")).unwrap();
-        let mut paths = paths_to(&root.join("a/first/mcp.toml"));
-        paths.sort();
-        assert_eq!(paths, ["a/first", "b/second", "c/mcp.toml"].map(|path| root.join(path)));
-        assert_eq!(paths_to(&root.join("a/new.toml")), [root.join("a/new.toml")]);
-        symlink("loop", root.join("loop")).unwrap();
-        assert!(!paths_to(&root.join("loop/x")).is_empty());
-    }
 }

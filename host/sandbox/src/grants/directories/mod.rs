@@ -9,11 +9,11 @@ mod open_path;
 mod quota;
 mod usage;
 
-pub(crate) use grantable_directories::{GrantableDirectories, WritableRoots, paths_to};
+pub(crate) use grantable_directories::{GrantableDirectories, WritableRoots};
 pub(crate) use identity::{DirectoryIdentity, DirectoryInode, RecordedDirectory};
 pub(crate) use open_directory::OpenDirectory;
 pub(crate) use open_files::OpenFiles;
 #[cfg(test)]
 pub(crate) use open_path::identity_of;
-pub(crate) use open_path::writable_directory_of;
+pub(crate) use open_path::{paths_to, writable_directory_of};
 pub(crate) use quota::{DirectoryQuota, ENTRY_BYTES, Reservation, disk_full};

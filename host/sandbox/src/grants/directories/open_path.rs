@@ -8,11 +8,11 @@ use std::sync::Arc;
 use cap_primitives::ambient_authority;
 use cap_primitives::fs::{FollowSymlinks, open_ambient_dir, open_dir_nofollow, read_link_contents, stat};
 
-use super::grantable_directories::WritableRoots;
+use super::grantable_directories::{WritableRoots, real_path};
 use super::identity::DirectoryIdentity;
 
 /// The maximum number of links in a path, as on Linux.
-pub(super) const LINKS_MAX: usize = 40;
+const LINKS_MAX: usize = 40;
 
 /// An open directory on the way to a granted directory, or the granted directory itself.
 pub(super) struct ResolvedDirectory {
@@ -80,6 +80,28 @@ pub(crate) fn writable_directory_of(file: &Path, recorded: Arc<[DirectoryIdentit
         }
     }
     Err(io::Error::other("it has too many links"))
+}
+
+/// Returns the real path of a file or directory, and the places of the links on the way to it. A plugin that can write to one
+/// of them decides which file the path means.
+pub(crate) fn paths_to(path: &Path) -> Vec<PathBuf> {
+    let mut paths = vec![real_path(path)];
+    let mut unresolved = vec![std::path::absolute(path).unwrap_or_else(|_| path.to_owned())];
+    while let Some(path) = unresolved.pop().filter(|_| paths.len() <= LINKS_MAX) {
+        for ancestor in path.ancestors() {
+            let (Some(parent), Some(name), Ok(target)) =
+                (ancestor.parent(), ancestor.file_name(), std::fs::read_link(ancestor))
+            else {
+                continue;
+            };
+            let place = real_path(parent).join(name);
+            if !paths.contains(&place) {
+                unresolved.push(parent.join(target));
+                paths.push(place);
+            }
+        }
+    }
+    paths
 }
 
 /// Returns the identity of the directory at a path.
@@ -205,5 +227,32 @@ impl ResolvedDirectory {
             path,
             identity,
         })
+    }
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn the_links_on_the_way_to_a_file_belong_to_its_path() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        for name in ["a", "b", "c"] {
+            fs::create_dir(root.join(name)).unwrap();
+        }
+        fs::write(root.join("c/mcp.toml"), "").unwrap();
+        symlink("../b/second", root.join("a/first")).unwrap();
+        symlink("../c", root.join("b/second")).unwrap();
+        let mut paths = paths_to(&root.join("a/first/mcp.toml"));
+        paths.sort();
+        assert_eq!(paths, ["a/first", "b/second", "c/mcp.toml"].map(|path| root.join(path)));
+        assert_eq!(paths_to(&root.join("a/new.toml")), [root.join("a/new.toml")]);
+        symlink("loop", root.join("loop")).unwrap();
+        assert!(!paths_to(&root.join("loop/x")).is_empty());
     }
 }

@@ -33,7 +33,7 @@ const RESIDENT_BYTES_MAX_WITHOUT_PAGEMAP: usize = 64 << 10;
 pub(crate) enum MemoryReservation {
     /// 4 GiB and guard pages, so that machine code needs no checks of addresses.
     Full,
-    /// What the memory needs. Machine code checks each address.
+    /// Only the present size of the memory. Machine code checks each address.
     Small,
 }
 
