@@ -92,7 +92,8 @@ impl Search {
             return ServerTools::new();
         }
         let mut contacts = JoinSet::new();
-        for server in servers.iter().cloned() {
+        for server in servers.iter() {
+            let server = server.clone();
             contacts.spawn(async move { server.tools(&ToolContext::new()).await });
         }
         let mut server_tools = ServerTools::new();

@@ -35,15 +35,17 @@ fn with_inlined_root(schema: Value) -> Value {
     let target = target
         .and_then(|pointer| schema.pointer(&pointer)?.as_object())
         .cloned();
-    let (Some(mut target), Value::Object(mut keywords)) = (target, schema.clone()) else {
-        return schema;
-    };
-    target.shift_remove("$ref");
-    keywords.shift_remove("$ref");
-    for (keyword, value) in target {
-        keywords.entry(keyword).or_insert(value);
+    match (target, schema) {
+        (Some(mut target), Value::Object(mut keywords)) => {
+            target.shift_remove("$ref");
+            keywords.shift_remove("$ref");
+            for (keyword, value) in target {
+                keywords.entry(keyword).or_insert(value);
+            }
+            Value::Object(keywords)
+        }
+        (_, schema) => schema,
     }
-    Value::Object(keywords)
 }
 
 struct Repair<'p> {

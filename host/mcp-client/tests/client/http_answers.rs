@@ -50,7 +50,8 @@ async fn answers_of_careless_servers_are_used() {
 // attack: G9
 #[tokio::test]
 async fn an_answer_that_is_not_a_message_ends_its_request_at_once() {
-    let answers: [(&str, fn(&Value) -> Reply); 6] = [
+    type Answer = fn(&Value) -> Reply;
+    let answers: [(&str, Answer); 6] = [
         ("not JSON", |_| {
             Reply::text("application/json", "{\"jsonrpc\": \"2.0\", \"result\": NaN}")
         }),
