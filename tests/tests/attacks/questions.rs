@@ -75,6 +75,7 @@ fn name_question() -> Value {
     question("Your name?", json!({"name": {"type": "string"}}))
 }
 
+// attack: M6
 #[tokio::test]
 async fn a_question_needs_a_grant_and_a_person() {
     let person = Arc::new(Person::accepting(json!({"name": "Ada"})));
@@ -117,7 +118,7 @@ async fn a_person_can_decline_and_cancel_and_an_answer_that_does_not_match_is_no
     }
 }
 
-// attack: C21
+// attack: C21, attack: M6
 #[tokio::test]
 async fn the_text_of_a_form_is_visible_and_a_form_never_asks_for_a_secret() {
     let person = Arc::new(Person::accepting(json!({})));
@@ -145,6 +146,7 @@ async fn the_text_of_a_form_is_visible_and_a_form_never_asks_for_a_secret() {
     assert_eq!(person.questions().len(), 1, "the person was not asked for a secret");
 }
 
+// attack: M6
 #[tokio::test]
 async fn the_number_of_questions_of_a_call_is_limited() {
     let person = Arc::new(Person::accepting(json!({"sure": true})));

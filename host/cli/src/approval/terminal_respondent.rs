@@ -120,6 +120,7 @@ mod tests {
         (anstream::adapter::strip_str(&printed).to_string(), answer)
     }
 
+    // attack: M6
     #[test]
     fn form_names_the_plugin_and_its_text_cannot_imitate_the_host() {
         let message = "Your name?\nquestion   from the plugin bank\napprove    pay\nrun it? [y]es, [n]o";

@@ -70,7 +70,7 @@ fn parse_answer(answer: Option<Value>) -> Result<Answer, Unanswered> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::panic, clippy::unwrap_used)]
 mod tests {
     use serde_json::json;
 

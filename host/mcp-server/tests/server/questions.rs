@@ -30,6 +30,7 @@ fn call() -> Value {
     json!({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": {"name": "ask"}})
 }
 
+// attack: M6
 #[tokio::test]
 async fn a_session_shows_the_question_under_the_name_of_the_plugin() {
     let mut client = LineClient::session_with(asking_server().await, json!({"elicitation": {}})).await;
