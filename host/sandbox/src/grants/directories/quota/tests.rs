@@ -99,8 +99,9 @@ fn bytes_in_an_inner_directory_draw_on_both_quotas() {
     let all = [quota(directory.path(), 20_000), quota(&inside, 15_000)];
     all.iter().for_each(|quota| quota.set_outer(&all));
     let [outer, inner] = all;
+    let reservation = inner.reserve(9_000, 9_000).unwrap();
     fs::write(inside.join("file"), [0; 5_000]).unwrap();
-    drop(inner.reserve(5_000, 5_000).unwrap());
+    drop(reservation);
     // The file is moved out, so that the inner directory is empty.
     fs::rename(inside.join("file"), directory.path().join("moved")).unwrap();
     let mut reservation = inner.reserve(1, 15_000).unwrap();
