@@ -307,16 +307,8 @@ impl InterruptedRun {
                     open_call.outcome = Some((**outcome).clone());
                 }
             }
-            Event::QuestionAsked(question) => {
-                if let Some(open_call) = self.find_open_call(&question.id) {
-                    open_call.open_questions.insert(question.number, (**question).clone());
-                }
-            }
-            Event::QuestionAnswered(answer) => {
-                if let Some(open_call) = self.find_open_call(&answer.id) {
-                    open_call.record_answer(answer);
-                }
-            }
+            Event::QuestionAsked(question) => self.record_question(question),
+            Event::QuestionAnswered(answer) => self.record_answer(answer),
             Event::CallResolved { id, resolution } => {
                 if let Some(open_call) = self.find_open_call(id) {
                     open_call.resolution = Some(*resolution);
@@ -338,6 +330,18 @@ impl InterruptedRun {
 
     fn find_open_call(&mut self, id: &str) -> Option<&mut OpenCall> {
         self.open_calls.iter_mut().find(|open_call| open_call.call.id == id)
+    }
+
+    fn record_question(&mut self, question: &RecordedQuestion) {
+        if let Some(open_call) = self.find_open_call(&question.id) {
+            open_call.open_questions.insert(question.number, question.clone());
+        }
+    }
+
+    fn record_answer(&mut self, answer: &RecordedAnswer) {
+        if let Some(open_call) = self.find_open_call(&answer.id) {
+            open_call.record_answer(answer);
+        }
     }
 
     fn record_start(&mut self, id: &str, started: StartedCall) {

@@ -14,7 +14,7 @@ use toolwit::tool::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 use toolwit::{Arguments, ToolContext};
 
 /// Maximum number of times that the prompt of one question is shown.
-pub(super) const ATTEMPTS_MAX: usize = 20;
+const ATTEMPTS_MAX: usize = 20;
 
 /// A display, such as a spinner, that must not draw while a person types.
 pub(crate) trait Screen: Send + Sync {

@@ -7,12 +7,15 @@ use async_trait::async_trait;
 use super::form_entry::{
     CONFIRM_PROMPT, TypedValue, error_page, field_page, field_prompt, heading, parse_confirmation, parse_line,
 };
-use super::terminal::{ATTEMPTS_MAX, OpenQuestion, Screen, print_prompt};
+use super::terminal::{OpenQuestion, Screen, print_prompt};
 use super::typed_input::{TypedInput, TypedLines, discard_typed};
 use crate::output::page::Page;
 use crate::output::printer::write_stderr;
 use toolwit::tool::{Answer, FormField, Question, Respondent, Unanswered};
 use toolwit::{Arguments, ToolContext};
+
+/// Maximum number of times that the prompt of one field is shown.
+const ATTEMPTS_MAX: usize = 20;
 
 /// Shows the forms of plugins to the person at the terminal, one after another.
 pub(crate) struct TerminalRespondent {

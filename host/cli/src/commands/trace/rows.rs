@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::output::page::counted;
-use toolwit::agent::{Event, InjectionCost, RecordedUsage, TraceEntry};
+use toolwit::agent::{Event, InjectionCost, RecordedAnswer, RecordedUsage, TraceEntry};
 use toolwit::model::TokenUsage;
 use toolwit::tool::ToolName;
 
@@ -211,13 +211,7 @@ fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> 
         ),
         Event::ApprovalDecided(decided) => note_row("approval", format!("{}: {:?}", decided.tool, decided.decision)),
         Event::QuestionAsked(question) => note_row("question", format!("{}: {}", question.plugin, question.message)),
-        Event::QuestionAnswered(answered) => {
-            let answer = match &answered.answer {
-                Some(answer) => format!("{answer:?}"),
-                None => answered.reason.clone().unwrap_or_default(),
-            };
-            note_row("answer", answer)
-        }
+        Event::QuestionAnswered(answered) => note_row("answer", answer_text(answered)),
         Event::Finished {
             stop,
             iterations,
@@ -229,6 +223,14 @@ fn row_content(event: &Event) -> Option<(RowKind, String, Option<u64>, String)> 
         }
         _ => return None,
     })
+}
+
+/// Returns the answer to a question of a plugin, or the reason why there is none.
+fn answer_text(answered: &RecordedAnswer) -> String {
+    match &answered.answer {
+        Some(answer) => format!("{answer:?}"),
+        None => answered.reason.clone().unwrap_or_default(),
+    }
 }
 
 fn note_row(label: &str, detail: String) -> (RowKind, String, Option<u64>, String) {
