@@ -124,6 +124,9 @@ limits! {
         /// Maximum size of one message of an MCP server.
         /// Images and audio are part of messages.
         MCP_MESSAGE_BYTES_MAX: usize = 16 << 20, Bytes;
+        /// Maximum depth of the values in one message of an MCP server.
+        /// Parsers of JSON stop at 128 levels, and a message adds a few around a result.
+        MCP_MESSAGE_DEPTH_MAX: usize = 120, Count;
         /// Maximum number of values and names in one message of an MCP server.
         /// In memory, values and names are far larger than their text. A page of a thousand tools with long schemas has about
         /// 200,000 values and names.

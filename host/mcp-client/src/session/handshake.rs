@@ -148,7 +148,7 @@ impl Connector<'_> {
                 let lifecycle = match lifecycle {
                     ClientLifecycleMode::Auto { preferred_versions, .. } => {
                         let client = handler.input.client_info();
-                        let patience = probe::DISCOVER_WALL_MAX;
+                        let patience = probe::DISCOVER_PATIENCE;
                         probe::lifecycle_of(&mut transport, &client, preferred_versions, patience).await
                     }
                     lifecycle => Some(lifecycle),

@@ -21,7 +21,7 @@ const INITIALIZE_ID: RequestId = RequestId::Number(4_000_000_002);
 
 /// The time after which `initialize` is sent, too. A server of an earlier revision may ignore `server/discover`, and cannot be
 /// distinguished from one that is still starting.
-pub(super) const DISCOVER_WALL_MAX: Duration = Duration::from_secs(10);
+pub(super) const DISCOVER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The errors with which a server of revision 2026-07-28 answers `server/discover`. Every other error is that of a server that does not
 /// know this method.

@@ -8,11 +8,8 @@ use super::large_fields::LargeFields;
 use super::message_repair::repair;
 use super::nesting::without_deep_values;
 use super::request_limit::RequestLimit;
-use toolwit_core::limits::MCP_MESSAGE_PARTS_MAX;
+use toolwit_core::limits::{MCP_MESSAGE_DEPTH_MAX, MCP_MESSAGE_PARTS_MAX};
 use toolwit_core::text::{json_part_count, json_type};
-
-/// The maximum nesting depth of a message. The parser refuses a depth of more than 127.
-pub(super) const MESSAGE_DEPTH_MAX: usize = 120;
 
 /// The reason why a message is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +18,7 @@ pub(crate) enum MessageError {
     TooManyParts,
     #[error("it is a request beyond the limit")]
     TooManyRequests,
-    #[error("it is nested deeper than {MESSAGE_DEPTH_MAX}")]
+    #[error("it is nested deeper than {MCP_MESSAGE_DEPTH_MAX}")]
     TooDeep,
     #[error("it is not JSON: {0}")]
     NotJson(String),
@@ -78,7 +75,7 @@ pub(super) fn parse_value(text: &[u8]) -> Result<Value, MessageError> {
     if json_part_count(text) > MCP_MESSAGE_PARTS_MAX {
         return Err(MessageError::TooManyParts);
     }
-    let shallow_text = without_deep_values(text, MESSAGE_DEPTH_MAX);
+    let shallow_text = without_deep_values(text, MCP_MESSAGE_DEPTH_MAX);
     let value: Value = serde_json::from_slice(shallow_text.as_deref().unwrap_or(text))
         .map_err(|error| MessageError::NotJson(error.to_string()))?;
     let mut value = without_batch(value);
@@ -123,7 +120,6 @@ mod tests {
     use serde_json::json;
     use toolwit_core::limits::DESCRIPTION_CHARS_MAX;
 
-    use super::super::message_repair::TYPE_CHARS_MAX;
     use super::*;
 
     fn result(value: Value) -> ServerResult {
@@ -154,7 +150,7 @@ mod tests {
     // attack: G9
     #[test]
     fn unsupported_blocks_are_replaced_with_notices() {
-        let long_type = format!("a-secret-{}", "x".repeat(TYPE_CHARS_MAX));
+        let long_type = format!("a-secret-{}", "x".repeat(100));
         let content = json!([
             {"type": "text", "text": "a"}, {"type": "hologram\u{1b}", "x": 1}, {"type": "image"}, {"type": long_type},
         ]);

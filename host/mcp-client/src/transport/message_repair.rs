@@ -9,7 +9,7 @@ use toolwit_core::text::printable;
 
 /// The maximum length of the type in a notice about an unsupported block, in characters. A longer type is left out. It is
 /// not cut, because the type could contain a secret, and the redaction would not recognise the cut secret.
-pub(super) const TYPE_CHARS_MAX: usize = 60;
+const TYPE_CHARS_MAX: usize = 60;
 
 /// The entry of a tool's `_meta` that records that the tool can be called only as a task.
 pub(crate) const REQUIRES_TASK: &str = "toolwit/requires-task";

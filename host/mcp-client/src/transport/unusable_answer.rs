@@ -9,8 +9,9 @@ use rmcp::model::{
 use serde_json::Value;
 
 use super::failure_code::TRANSPORT_FAILED;
-use super::message::{self, MESSAGE_DEPTH_MAX, MessageError, without_byte_order_mark};
+use super::message::{self, MessageError, without_byte_order_mark};
 use super::nesting::without_deep_values;
+use toolwit_core::limits::MCP_MESSAGE_DEPTH_MAX;
 
 /// The requests of one connection that the server has not answered.
 #[derive(Debug, Default)]
@@ -83,7 +84,7 @@ impl UnusableText {
         let parsed = match error {
             MessageError::TooManyParts => None,
             _ => {
-                let shallow = without_deep_values(text, MESSAGE_DEPTH_MAX);
+                let shallow = without_deep_values(text, MCP_MESSAGE_DEPTH_MAX);
                 serde_json::from_slice(shallow.as_deref().unwrap_or(text)).ok()
             }
         };

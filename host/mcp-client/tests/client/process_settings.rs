@@ -71,7 +71,7 @@ async fn configuration_is_returned_and_secrets_are_redacted() {
 
         fn variable(&self, name: &str) -> Option<String> {
             let value = match name {
-                "HOME" => "/home/ada-lovelace",
+                "HOME" => "/srv/ada-lovelace",
                 "API_TOKEN" => "token-1234567890",
                 "DATABASE" => "postgresql://ada:opensesame@localhost/db",
                 _ => return None,
@@ -94,7 +94,7 @@ async fn configuration_is_returned_and_secrets_are_redacted() {
         .with_variable("OTHER", SettingValue::secret("key"));
     let server = McpServer::new(config, ClientOptions::default().with_values(Environment));
     let echoed = async |text: &str| call(&server, "echo", json!({"text": text})).await.unwrap().for_llm;
-    for text in ["/home/ada-lovelace/project", "debugging", "postgresql://ada"] {
+    for text in ["/srv/ada-lovelace/project", "debugging", "postgresql://ada"] {
         assert_eq!(echoed(text).await, text);
     }
     for text in [
