@@ -153,6 +153,7 @@ impl std::error::Error for AskError {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

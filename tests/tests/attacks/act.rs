@@ -232,11 +232,6 @@ async fn hostile_lists_of_act_are_refused() {
         ("many", ErrorKind::ResultBytes, "the result has"),
         ("crowd", ErrorKind::InvalidProvider, "at most 256 are allowed"),
         ("long", ErrorKind::ResultBytes, "the result has"),
-        (
-            "outside",
-            ErrorKind::InvalidProvider,
-            "refers to `http://127.0.0.1:9/schema`",
-        ),
         ("text", ErrorKind::InvalidProvider, "is not JSON"),
         ("trap", ErrorKind::Trap, "the curtain falls"),
     ] {
@@ -246,6 +241,21 @@ async fn hostile_lists_of_act_are_refused() {
     }
     let endless = discovery_error("endless", LimitOverrides::default().with_fuel_max(50_000_000)).await;
     assert_eq!(endless.kind, ErrorKind::Fuel);
+}
+
+// attack: B4
+#[tokio::test]
+async fn a_reference_out_of_a_schema_is_left_out_and_never_followed() {
+    let host = Setup::new()
+        .contracts()
+        .grant_to(&["actor"], "config = { mode = \"outside\" }")
+        .start()
+        .await;
+    assert!(!host.tools().is_empty());
+    for tool in host.tools() {
+        let schema = &tool.definition().input_schema;
+        assert!(!schema.to_string().contains("127.0.0.1:9"), "{schema}");
+    }
 }
 
 #[tokio::test]

@@ -296,7 +296,6 @@ async fn hostile_descriptions_of_ironclaw_are_refused() {
     };
     for (mode, kind, reason) in [
         ("long", ErrorKind::ResultBytes, "the result has"),
-        ("outside", ErrorKind::InvalidProvider, "refers to `file:///etc/passwd`"),
         ("text", ErrorKind::InvalidProvider, "is not JSON"),
         ("trap", ErrorKind::Trap, "the sign is gone"),
     ] {

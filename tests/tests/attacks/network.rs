@@ -105,7 +105,10 @@ async fn only_the_granted_host_is_connected_to() {
         );
     }
     let error = host.denial("fetch", request("api.example.com:8443")).await;
-    assert!(error.message.contains(&format!("port {port} only")), "{error}");
+    assert!(
+        error.denied[0].reason.contains(&format!("port {port} only")),
+        "{error:?}"
+    );
     assert_eq!(server.connections(), reached, "no other connection was made");
 }
 
@@ -145,7 +148,7 @@ async fn granted_name_that_resolves_to_an_internal_address_is_refused() {
             let error = host
                 .denial("fetch", request(&format!("api.example.com:{}", server.port)))
                 .await;
-            assert!(error.message.contains("address"), "{inner}: {error}");
+            assert!(error.denied[0].reason.contains("address"), "{inner}: {error:?}");
         }
     }
     assert_eq!(server.connections(), 0);
@@ -177,7 +180,7 @@ async fn checked_address_is_the_one_connected_to() {
     let error = host
         .denial("fetch", request(&format!("api.example.com:{}", checked.port)))
         .await;
-    assert!(error.message.contains("127.0.0.2"), "{error}");
+    assert!(error.denied[0].reason.contains("127.0.0.2"), "{error:?}");
     assert_eq!(other.connections(), 0);
 }
 

@@ -164,7 +164,8 @@ async fn a_guest_calls_the_tools_that_are_granted_and_no_others() {
         "{wrong}"
     );
     let denied = host.denial("relay", relay(ENVIRONMENT, &json!({}), 1)).await;
-    assert!(denied.message.contains("allows"), "{denied}");
+    assert!(denied.message.contains("it is not granted"), "{denied}");
+    assert!(denied.denied[0].reason.contains("allows"), "{denied:?}");
     let nested = conversation(Setup::new().grant(&may_call(&[READ]))).await;
     let read = relay(READ, &json!({"path": "/etc/passwd"}), 1);
     let relayed = nested.call("relay", read).await.unwrap();

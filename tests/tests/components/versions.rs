@@ -44,7 +44,7 @@ async fn component_of_a_later_version_is_refused_with_both_versions_and_the_fix(
         );
         let fix = error.suggestion.as_ref().unwrap();
         assert!(
-            fix.contains("0.1.1") && fix.contains("build the component against"),
+            fix.contains("0.1.2") && fix.contains("build the component against"),
             "{fix}"
         );
     }
@@ -73,7 +73,7 @@ async fn an_export_of_a_later_version_is_named_with_both_versions_and_the_fix() 
             );
             let skipped = &inspection.skipped[0];
             assert_eq!(skipped.export, export);
-            for part in [later, "0.1.1", "build the component against"] {
+            for part in [later, "0.1.2", "build the component against"] {
                 assert!(skipped.reason.contains(part), "{export}: {}", skipped.reason);
             }
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use toolwit_core::text::sha256;
-use toolwit_core::{Message, Picture};
+use toolwit_core::{Message, Picture, Role};
 
 /// A picture that the user attached. A journal has its data once, in the first event with the picture; a trace never has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,14 @@ impl AttachedPictures {
 
 impl RecordedPicture {
     fn record_all(pictures: &[Picture], earlier: &[Message]) -> Vec<Self> {
-        let has_earlier = |picture: &Picture| earlier.iter().any(|message| message.pictures.contains(picture));
+        // The data of a picture in a result may have been omitted.
+        let is_user = |message: &&Message| matches!(message.role, Role::User { .. });
+        let has_earlier = |picture: &Picture| {
+            earlier
+                .iter()
+                .filter(is_user)
+                .any(|message| message.pictures.contains(picture))
+        };
         let record = |picture: &Picture| Self {
             media_type: picture.media_type().to_owned(),
             bytes: picture.bytes() as u64,

@@ -93,8 +93,14 @@ impl HistoryBuilder<'_> {
                 call,
                 is_error,
                 content,
+                artifacts,
                 ..
-            } => self.answer_late(id, call, content, *is_error),
+            } => {
+                // The artifacts of late results are not recorded.
+                let has_image = artifacts.iter().any(|kind| kind.starts_with("image"));
+                let omission = if has_image { OMITTED_PICTURE } else { "" };
+                self.answer_late(id, call, &format!("{content}{omission}"), *is_error);
+            }
             Event::OpenCallsAnswered { content } => self.close_open_calls(content),
             Event::HistoryCompacted(compacted) => {
                 let plan = CompactionPlan {

@@ -37,7 +37,9 @@ fn remove_open_request(entries: &mut Vec<&TraceEntry>) {
 
 /// Removes the starts of calls of the last response, and the calls inside them.
 fn remove_calls(entries: &mut Vec<&TraceEntry>, ids: &[String]) {
-    let is_response = |entry: &&TraceEntry| matches!(entry.event, Event::ModelAnswered { .. });
+    // Responses to agents are recorded too.
+    let is_response =
+        |entry: &&TraceEntry| matches!(entry.event, Event::ModelAnswered { .. }) && entry.origin.parent_call.is_none();
     let first = entries.iter().rposition(is_response).unwrap_or(0);
     let mut removed: HashSet<String> = ids.iter().cloned().collect();
     retain_from(entries, first, |entry| match &entry.event {

@@ -18,7 +18,7 @@ use crate::outcome::CallRecord;
 use crate::process::ProcessAction;
 use crate::state::{TruncatedResult, cancelled_call, error_text};
 use toolwit_core::{Arguments, NamedTool, ToolCall, ToolError, ToolName, ToolProvider, ToolResult};
-use toolwit_core::{Error, ErrorKind};
+use toolwit_core::{Error, ErrorKind, decode_encoded_values};
 
 /// Answers a call with an error, because the call does not run.
 pub(super) fn record_refusal(run: &mut RunState<'_>, call: &ToolCall, error: &Error) {
@@ -57,7 +57,10 @@ pub(super) fn record_call(
     let (name, id, is_error) = (tool.name.clone(), tool.definition.id.clone(), result.is_error());
     let edited_arguments = finished.edited_arguments;
     let heading = edited_arguments.as_ref().map(edit_heading).unwrap_or_default();
-    let arguments = edited_arguments.unwrap_or_else(|| call.arguments.unwrap_or_default());
+    let arguments = edited_arguments.unwrap_or_else(|| {
+        let arguments = call.arguments.unwrap_or_default();
+        decode_encoded_values(&tool.definition.input_schema, arguments)
+    });
     let call = call.history_call;
     run.tally.calls.push(CallRecord {
         id: call.id.clone(),
@@ -190,6 +193,10 @@ fn show_user(run: &RunState<'_>, result: &ToolResult) {
 /// Evaluates the strategies after a call, applies their changes to the tools, and writes the names of the new tools into
 /// the result. Returns the events to emit.
 fn inject(run: &mut RunState<'_>, call: &mut CompletedCall) -> Vec<Event> {
+    // Another call of the session has changed the caller. The strategies would add tools of the caller of this call.
+    if run.has_other_caller() {
+        return Vec::new();
+    }
     let numbered = catch_unwind(AssertUnwindSafe(|| number_objects(run, call)));
     let Some(injection) = evaluate(run, call).filter(|_| numbered.is_ok()) else {
         let trigger = call.name.clone();

@@ -1,7 +1,7 @@
 //! One inference: a request to the model, and its response in the history.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -165,11 +165,15 @@ struct Inference<'r> {
 impl Inference<'_> {
     /// Sends the request, streams the response to the user, and returns the response.
     async fn run(&self) -> Result<ChatResponse, RunFailure> {
-        let announced_count = AtomicUsize::new(0);
+        let (announced_count, is_streamed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let stream = |delta: ChatDelta<'_>| {
             let emit = || match delta {
                 ChatDelta::Text(text) => {
-                    self.lock_streamed_text().push_str(text);
+                    is_streamed.store(true, Ordering::Relaxed);
+                    // A request whose pieces are not shown is repeated after a failure.
+                    if self.output.shows_chunks(self.origin) {
+                        self.lock_streamed_text().push_str(text);
+                    }
                     self.output.model_text(text, self.origin);
                 }
                 ChatDelta::Reasoning(text) => self.output.reasoning(text, self.origin),
@@ -195,8 +199,7 @@ impl Inference<'_> {
             response = self.model.chat(request) => response,
         };
         // The text of a model that does not stream is emitted in one piece.
-        let is_streamed = !self.lock_streamed_text().is_empty();
-        if let (Ok(response), false) = (&response, is_streamed)
+        if let (Ok(response), false) = (&response, is_streamed.load(Ordering::Relaxed))
             && !response.text().is_empty()
         {
             stream(ChatDelta::Text(response.text()));

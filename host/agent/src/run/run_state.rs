@@ -62,16 +62,17 @@ impl<'c> RunState<'c> {
             clock.clone(),
             wall_max,
         );
-        let context = with_approval_guard(
-            context.clone(),
-            conversation.approvals.as_ref(),
-            &conversation.observers,
-        )
-        .with(LOOP_ID, new_unique_id())
-        .with_extension(process)
-        .with_extension(account.clone())
-        .with_wall_clock(clock)
-        .with_cancel_token(stop.token().clone());
+        // The calls of a conversation with a journal of its own are recorded there.
+        let context = match &conversation.journal {
+            Some(journal) => context.clone().with_extension(journal.clone()),
+            None => context.clone(),
+        };
+        let context = with_approval_guard(context, conversation.approvals.as_ref(), &conversation.observers)
+            .with(LOOP_ID, new_unique_id())
+            .with_extension(process)
+            .with_extension(account.clone())
+            .with_wall_clock(clock)
+            .with_cancel_token(stop.token().clone());
         Self {
             conversation,
             context,

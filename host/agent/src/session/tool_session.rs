@@ -11,7 +11,8 @@ use crate::injection::InjectionStrategy;
 use crate::run::{SingleCall, SingleCallStart, begin_silent_turn};
 use crate::state::ConversationState;
 use toolwit_core::{
-    Arguments, Caller, Effect, Error, ErrorKind, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName, ToolResult,
+    Arguments, Caller, Effect, Error, ErrorKind, Phase, ToolContext, ToolDefinition, ToolId, ToolLookup, ToolName,
+    ToolResult,
 };
 
 /// A conversation without a model. Its calls come from outside, such as from an MCP client.
@@ -203,6 +204,11 @@ impl ToolSession {
         let mut conversation = self.conversation.lock().await;
         let has_other_tools =
             Caller::of(&context) != conversation.caller && begin_silent_turn(&mut conversation, &context).await?;
+        // The limit of time ended the change.
+        if Caller::of(&context) != conversation.caller {
+            let message = "the tools of this caller were not made in time";
+            return Err(Error::new(ErrorKind::Cancelled, Phase::Load, message));
+        }
         let started = SingleCall::start(&mut conversation, name, arguments, &context);
         drop(conversation);
         let call = match started {

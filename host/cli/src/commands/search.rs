@@ -54,7 +54,14 @@ impl Search {
             .with_hits_max(self.hits)
             .with_cutoff(Cutoff::None);
         let registry = host.registry();
-        let servers = self.mcp.servers(&self.secrets)?;
+        let servers = match self.mcp.servers(&self.secrets) {
+            // The plugins are searched whatever the files of the servers contain.
+            Err(error) if !self.contact => {
+                tracing::warn!("{}", error.message);
+                McpServers::default()
+            }
+            servers => servers?,
+        };
         let server_tools = self.server_tools(&servers, printer).await;
         let catalog = catalog_of(&registry, &server_tools);
         let hits = CatalogUnion::new([registry.catalog(), &catalog]).search(&query, |_| true);

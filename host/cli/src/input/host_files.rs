@@ -35,8 +35,8 @@ struct NamedFiles {
     read_only: Vec<PathBuf>,
 }
 
-/// The options with paths of files that the host writes, and does not read.
-const OUTPUT_OPTIONS: [&str; 2] = ["out", "trace"];
+/// The arguments with paths of files that the host writes, or reads as data and not as configuration.
+const DATA_ARGUMENTS: [&str; 3] = ["out", "trace", "attachments"];
 
 /// The values of options for files that are no paths: standard input, and a database in memory.
 const NOT_FILES: [&str; 2] = ["-", ":memory:"];
@@ -86,7 +86,7 @@ fn file_of_option(argument: &Arg, value: &Path) -> Option<PathBuf> {
     match file_after_prefix(&value.to_string_lossy()).filter(|_| is_option) {
         Some(file) => Some(file),
         None if !is_path || is_component || value.is_dir() || NOT_FILES.contains(&&*value.to_string_lossy()) => None,
-        None if OUTPUT_OPTIONS.contains(&argument.get_id().as_str()) => None,
+        None if DATA_ARGUMENTS.contains(&argument.get_id().as_str()) => None,
         None => Some(value.to_owned()),
     }
 }
@@ -123,10 +123,12 @@ pub(crate) fn add_programs(config: &McpConfig) {
         let has_directory = program.components().count() > 1;
         // The value of an argument from another source, such as a secret, is not the path of a script.
         let arguments = process.arguments.iter().map(ToString::to_string);
-        let script = arguments
-            .map(PathBuf::from)
-            .find(|argument| !argument.to_string_lossy().starts_with('-'));
-        let files = Some(program).filter(|_| has_directory).into_iter().chain(script);
+        // Any argument can name a script: `uv run a.py`, `python -X utf8 a.py`, `node --import=./a.mjs`.
+        let scripts = arguments.map(|argument| match argument.split_once('=') {
+            Some((flag, value)) if flag.starts_with('-') => PathBuf::from(value),
+            _ => PathBuf::from(argument),
+        });
+        let files = Some(program).filter(|_| has_directory).into_iter().chain(scripts);
         for file in files {
             let file = process.directory.as_deref().unwrap_or(Path::new("")).join(file);
             if file.is_file() {

@@ -71,6 +71,13 @@ pub(super) fn require_confirmed(cli_options: &RunOptions, stored: &RunOptions) -
     {
         unconfirmed.push(("model", model.clone()));
     }
+    let (cli, old) = (&cli_options.model_connection, &stored.model_connection);
+    if let (None, Some(proxy)) = (&cli.proxy, &old.proxy) {
+        unconfirmed.push(("model-proxy", proxy.clone()));
+    }
+    if cli.headers.is_empty() {
+        unconfirmed.extend(old.headers.iter().map(|header| ("model-header", header.clone())));
+    }
     if unconfirmed.is_empty() {
         return Ok(());
     }

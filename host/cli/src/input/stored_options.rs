@@ -117,8 +117,9 @@ fn restore_with_key(
         require_confirmed(&cli_options, &stored_options)?;
     }
     if cli_options.model.is_some() && provider(&cli_options) != provider(&stored_options) {
-        // The server at the stored URL would receive the key of the other provider.
+        // The server at the stored URL would receive the key of the other provider, and that provider the headers for this server.
         stored_options.base_url = None;
+        stored_options.model_connection.headers.clear();
     }
     if stored_options.plugins.wasi.is_wasi3_enabled() && !cli_options.plugins.wasi.is_wasi3_enabled() {
         stored_options.plugins.wasi = cli_options.plugins.wasi;

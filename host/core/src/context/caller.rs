@@ -14,7 +14,8 @@ const REQUEST_KEYS: [&str; 5] = [LOOP_ID, "idempotency_key", "traceparent", "tra
 ///
 /// Values that belong to one request, such as [`LOOP_ID`] and the trace context, are not part of the caller. Typed objects
 /// ([`ToolContext::with_extension`]) are not part of it either, because they cannot be compared: an application that makes
-/// tools from a typed object also sets a value that identifies the caller.
+/// tools from a typed object also sets a value that identifies the caller. A value that changes with each request, such as the
+/// id of a message, is better a typed object: as a value, it makes every request one of another caller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Caller {
     /// Empty for a context without values.

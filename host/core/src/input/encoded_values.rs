@@ -1,5 +1,7 @@
 //! Arguments whose values are JSON in a text: some models and clients encode objects, lists and numbers twice.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value};
 
 use crate::Arguments;
@@ -8,6 +10,10 @@ use crate::text::{json_part_count, parse_json};
 
 /// Maximum number of references, combinations and levels that are followed in a schema. Deeper values stay as they are.
 const DEPTH_MAX: usize = 64;
+
+/// Maximum number of schemas that are compared with the arguments of one call. A recursive schema can combine itself several
+/// times at each level. Further texts stay as they are.
+const STEPS_MAX: usize = 200_000;
 
 /// Replaces each text in the arguments that is the JSON of a value by this value, if the schema accepts the value and no
 /// text. An empty text becomes `null` if the schema accepts `null`. A tool without parameters gets no arguments.
@@ -28,6 +34,7 @@ pub fn decode_encoded_values(schema: &Value, mut arguments: Arguments) -> Argume
     let mut decoder = Decoder {
         root: schema,
         parts_left: ARGUMENT_PARTS_MAX,
+        steps_left: Cell::new(STEPS_MAX),
     };
     decoder.decode_fields(schema, &mut arguments, 0);
     arguments
@@ -49,9 +56,18 @@ struct Decoder<'s> {
     root: &'s Value,
     /// The number of values and names that decoded texts may still have.
     parts_left: usize,
+    /// The number of schemas that may still be compared.
+    steps_left: Cell<usize>,
 }
 
 impl<'s> Decoder<'s> {
+    /// Takes one of the steps. Returns `false` if none is left.
+    fn takes_step(&self) -> bool {
+        let left = self.steps_left.get();
+        self.steps_left.set(left.saturating_sub(1));
+        left > 0
+    }
+
     /// Decodes the texts in a value.
     fn decode(&mut self, schema: &'s Value, value: &mut Value, depth: usize) {
         if depth > DEPTH_MAX {
@@ -120,7 +136,7 @@ impl<'s> Decoder<'s> {
     /// Returns the part of a schema that describes a value: the schema itself, or the alternative that fits.
     fn alternative(&self, schema: &'s Value, depth: usize, fits: &dyn Fn(&Value) -> bool) -> Option<&'s Value> {
         let schema = self.resolved(schema, depth)?;
-        if depth == 0 || fits(schema) || schema.get("properties").is_some() {
+        if depth == 0 || fits(schema) || schema.get("properties").is_some() || !self.takes_step() {
             return Some(schema);
         }
         let combined = ["anyOf", "oneOf", "allOf"]
@@ -148,7 +164,7 @@ impl<'s> Decoder<'s> {
 
     /// Returns whether a schema can accept a value, by its types and its constants. An unknown schema accepts everything.
     fn accepts(&self, schema: &'s Value, value: &Value, depth: usize) -> bool {
-        if depth > DEPTH_MAX {
+        if depth > DEPTH_MAX || !self.takes_step() {
             return true;
         }
         let Some(schema) = self.resolved(schema, depth) else {
@@ -299,5 +315,23 @@ mod tests {
             dummy(),
             "the check of the arguments refuses it"
         );
+    }
+
+    // attack: B4
+    #[test]
+    fn a_recursive_schema_that_combines_itself_takes_a_limited_number_of_steps() {
+        let reference = json!({"$ref": "#/$defs/a"});
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            let schema = json!({
+                "type": "object",
+                "properties": {"q": reference},
+                "$defs": {"a": {keyword: [reference, reference]}},
+            });
+            for value in [json!("5"), json!({"x": "5"}), json!(["5"])] {
+                let arguments = json!({"q": value}).as_object().cloned().unwrap();
+                let decoded = decode_encoded_values(&schema, arguments);
+                assert!(decoded.contains_key("q"), "{keyword}");
+            }
+        }
     }
 }

@@ -34,6 +34,8 @@ impl PatternBudget {
         }
         let size = match self.sizes.get(pattern) {
             Some(size) => *size,
+            // Each pattern is compiled to learn its size.
+            None if self.sizes.len() >= 4 * SCHEMA_PATTERNS_MAX => return false,
             None => {
                 let size = compiled_bytes_max(pattern);
                 self.sizes.insert(pattern.to_owned(), size);

@@ -118,7 +118,12 @@ impl Connector<'_> {
         let can_retry = self.config.revision == RevisionChoice::Newest
             && !first_error.is_authorization_required()
             && !self.has_token_failure()
-            && (!is_process || matches!(first_error, ClientInitializeError::ConnectionClosed(_)));
+            && (!is_process
+                || matches!(
+                    first_error,
+                    ClientInitializeError::ConnectionClosed(_)
+                        | ClientInitializeError::NoCompatibleProtocolVersion { .. }
+                ));
         if can_retry {
             // A server that supports only the handshake may end the connection when it receives `server/discover`.
             self.diagnostics = Diagnostics::default();

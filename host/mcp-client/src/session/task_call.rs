@@ -52,6 +52,13 @@ impl Connection {
             .unwrap_or(POLL_INTERVAL)
             .clamp(POLL_INTERVAL_MIN, POLL_INTERVAL_MAX);
         let result = self.task_result(id, task, interval, deadline, options).await;
+        // The server has the call: a request for its result that was not processed must not repeat it.
+        let result = result.map_err(|error| match error {
+            RequestError::SessionLost | RequestError::NotProcessed(_) | RequestError::LoginRequired(..) => {
+                RequestError::Failed(error.to_string())
+            }
+            error => error,
+        });
         if matches!(
             result,
             Err(RequestError::Cancelled | RequestError::Timeout(_) | RequestError::Stalled(_))

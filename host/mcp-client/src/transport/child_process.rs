@@ -143,6 +143,7 @@ impl ChildTransport {
 
     /// Does not return the answer to a request, should it still come.
     pub(crate) fn ignore_answer(&mut self, id: RequestId) {
+        self.unanswered.forget(&id);
         self.ignored_request = Some(id);
     }
 

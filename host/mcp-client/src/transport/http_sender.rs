@@ -125,7 +125,8 @@ impl HttpSender {
                 request = request.header(CONTENT_TYPE, JSON).body(body.clone());
             }
             let response = self.send_with_token(request).await?;
-            if !response.status().is_redirection() {
+            // After 303, the server has processed the request.
+            if !matches!(response.status().as_u16(), 301 | 302 | 307 | 308) {
                 break response;
             }
             let location = header(&response, "location").unwrap_or_default();

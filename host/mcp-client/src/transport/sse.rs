@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, future, stream};
 use rmcp::model::RequestId;
+use serde_json::Value;
 use sse_stream::{Error as SseError, Sse, SseStream};
 
 use super::message::{self, MessageError};
@@ -104,8 +105,12 @@ fn checked_event(mut event: Sse, requests: &RequestLimit, request_id: Option<&Re
         return Ok(event);
     };
     let unusable = match message::checked_value(data.as_bytes(), requests) {
-        Ok(value) => {
+        Ok(mut value) => {
             drop(data);
+            let lacks_id = value.get("method").is_none() && value.get("id").is_none_or(Value::is_null);
+            if let (true, Some(id)) = (lacks_id, request_id) {
+                value["id"] = serde_json::to_value(id).unwrap_or_default();
+            }
             event.data = Some(value.to_string());
             return Ok(event);
         }

@@ -35,6 +35,11 @@ impl UnansweredRequests {
         }
     }
 
+    /// Removes a request whose answer is not awaited.
+    pub(super) fn forget(&mut self, id: &RequestId) {
+        self.0.remove(id);
+    }
+
     /// Records a message of the server. An error without an id answers the only request without an answer: the server could not
     /// read the id.
     pub(super) fn record_received(&mut self, message: &mut ServerJsonRpcMessage) {

@@ -17,6 +17,9 @@ use toolwit::agent::{SessionAnswer, ToolSession};
 use toolwit::tool::{DeferredWork, LogLevel};
 use toolwit::{Arguments, Error, ErrorKind};
 
+/// The longest part of a tool's name in a span, in bytes.
+const SPAN_NAME_BYTES: usize = 80;
+
 /// The outcome of a call.
 pub(crate) struct CallOutcome {
     /// The answer, or the reason why the call did not run.
@@ -38,6 +41,8 @@ pub(crate) struct CallRequest<'r> {
 
 /// Opens the span of a client's call. Its name and attributes follow OpenTelemetry's semantic conventions for MCP.
 fn request_span(tool: &str, principal: &Principal) -> Span {
+    // The client chose this name, which may be long.
+    let tool = &tool[..tool.floor_char_boundary(SPAN_NAME_BYTES)];
     info_span!(
         target: "toolwit::telemetry",
         "tools_call",

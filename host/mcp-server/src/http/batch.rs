@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use futures::{StreamExt, stream};
+use futures::stream::{self, SelectAll};
+use futures::{FutureExt, StreamExt};
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -16,12 +17,16 @@ use super::response::{self, HttpResponse};
 use super::router::Router;
 use super::rpc_error;
 use crate::message::{Incoming, batch_items, parse, refusal};
+use crate::pending::PendingRequest;
 
 /// The header with the revision of a session. Clients of 2025-03-26 do not send it.
 const VERSION_HEADER: &str = "mcp-protocol-version";
 
 /// The revision that has batches.
 const BATCH_REVISION: &str = "2025-03-26";
+
+/// Maximum number of messages of a batch. Each one counts as a request.
+pub(super) const MESSAGES_MAX: usize = 64;
 
 /// Returns the messages of a body, if the body is a batch and the headers allow one.
 pub(super) fn items(headers: &HeaderMap, body: &[u8]) -> Option<Vec<Vec<u8>>> {
@@ -30,9 +35,16 @@ pub(super) fn items(headers: &HeaderMap, body: &[u8]) -> Option<Vec<Vec<u8>>> {
     if has_batches { batch_items(body) } else { None }
 }
 
-/// Passes each message of a batch to the MCP service, and returns a stream of all answers, in the order of the messages.
-pub(super) async fn answer(items: Vec<Vec<u8>>, parts: &Parts, router: &Router) -> HttpResponse {
-    let mut answers = Vec::new();
+/// Passes each message of a batch to the MCP service, and returns a stream of all answers, in the order in which they arrive.
+/// Holds the reservations until the stream ends.
+pub(super) async fn answer(
+    items: Vec<Vec<u8>>,
+    reserved: Vec<PendingRequest>,
+    parts: &Parts,
+    router: &Router,
+) -> HttpResponse {
+    // A session stops while nobody reads one of its streams. So all streams are read together, also while a message is passed on.
+    let (mut streams, mut early) = (SelectAll::new(), Vec::new());
     for item in items {
         let is_beginning = matches!(parse_method(&item).as_deref(), Some("initialize"));
         let response = match parse(&item) {
@@ -42,19 +54,30 @@ pub(super) async fn answer(items: Vec<Vec<u8>>, parts: &Parts, router: &Router) 
                 let message = "`initialize` cannot be a part of a batch";
                 rpc_error::refused(&refusal(Value::Null, ErrorCode::INVALID_REQUEST, message))
             }
-            Incoming::Message { .. } => router.handle(parts.clone(), item.into()).await,
+            Incoming::Message { .. } => {
+                let mut handled = router.handle(parts.clone(), item.into()).boxed();
+                loop {
+                    tokio::select! {
+                        response = &mut handled => break response,
+                        Some(frame) = streams.next(), if !streams.is_empty() => early.push(frame),
+                    }
+                }
+            }
         };
         let response = rpc_error::from_text(response).await;
         if response.status() != StatusCode::ACCEPTED {
-            answers.push(events(response).await);
+            streams.push(BodyStream::new(events(response).await));
         }
     }
-    if answers.is_empty() {
+    if streams.is_empty() && early.is_empty() {
         let mut accepted = response::text(StatusCode::ACCEPTED, "");
         accepted.headers_mut().remove(CONTENT_TYPE);
         return accepted;
     }
-    let events = stream::iter(answers).flat_map(BodyStream::new);
+    let events = stream::iter(early).chain(streams).map(move |frame| {
+        let _held = &reserved;
+        frame
+    });
     let mut response = HttpResponse::new(BodyExt::boxed(StreamBody::new(events)));
     let event_stream = HeaderValue::from_static("text/event-stream");
     response.headers_mut().insert(CONTENT_TYPE, event_stream);

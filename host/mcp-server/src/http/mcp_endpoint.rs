@@ -113,7 +113,17 @@ impl Router {
         if session_id.is_some()
             && let Some(items) = batch::items(&parts.headers, &body)
         {
-            return Ok(batch::answer(items, &parts, self).await);
+            if items.len() > batch::MESSAGES_MAX {
+                let message = "the batch has too many messages";
+                return Err(rejected("body", StatusCode::PAYLOAD_TOO_LARGE, message));
+            }
+            // The first message is counted with its HTTP request.
+            let reserved = items.iter().skip(1).map(|item| {
+                take_rate(caller)?;
+                caller.pending.reserve(item.len()).ok_or_else(too_many_pending)
+            });
+            let reserved = reserved.collect::<Result<Vec<_>, _>>()?;
+            return Ok(batch::answer(items, reserved, &parts, self).await);
         }
         match message::parse(&body) {
             message::Incoming::Refused(answer) => return Ok(rpc_error::refused(&answer)),

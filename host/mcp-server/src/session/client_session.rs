@@ -157,7 +157,8 @@ impl ClientSession {
         request: &RequestContext<RoleServer>,
         requests: &StatelessRequests,
     ) -> Result<CallToolResult, ErrorData> {
-        if let Some(tool) = self.live.tools.tool(name).await {
+        let is_foreign = requests.has_foreign_handle(&self.live, &self.principal, &arguments);
+        if let Some(tool) = self.live.tools.tool(name).await.filter(|_| !is_foreign) {
             let mut arguments = arguments;
             requests.replace_own_handles(&self.live, &self.principal, &tool.definition, &mut arguments);
             // The shape is determined before the call, because the call may change the definition of the tool.

@@ -112,7 +112,13 @@ impl StatelessRequests {
             }
             (Err(error), None) => return answered(Ok(refused(error.message.into_owned()))),
         };
-        answered(self.run(&scope, tool, arguments, ResultShape::Untyped).await)
+        // The client knows the schema of a tool that it called by its own name.
+        let shape = if is_call_tool {
+            ResultShape::Untyped
+        } else {
+            wire::result_shape(&tool.definition, Revision::Session)
+        };
+        answered(self.run(&scope, tool, arguments, shape).await)
     }
 
     /// Replaces the handles of a session's own entities in arguments by the ids that its tools take. A method needs no handle if it
@@ -140,6 +146,17 @@ impl StatelessRequests {
         for value in arguments.values_mut() {
             replace_texts(value, &|text| Some(own_entity(text)?.id));
         }
+    }
+
+    /// Returns whether the first handle in the arguments is that of an entity in another session.
+    pub(crate) fn has_foreign_handle(
+        &self,
+        session: &Arc<LiveSession>,
+        principal: &Principal,
+        arguments: &Arguments,
+    ) -> bool {
+        let entity = self.first_entity(principal, arguments);
+        entity.is_some_and(|(_, entity)| !Arc::ptr_eq(&entity.session, session))
     }
 
     /// Returns the first argument that is a handle, with its entity.

@@ -169,10 +169,13 @@ async fn batches_are_answered_in_revision_2025_03_26_only() {
         .lines()
         .filter_map(|line| line.strip_prefix("data:"));
     let messages = events.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
-    let ids: Vec<_> = messages
+    let mut ids: Vec<_> = messages
         .map(|message| (message["id"].clone(), message["result"].is_object()))
         .collect();
+    ids.sort_by_key(|(id, _)| id.as_u64());
     assert_eq!(ids, [(json!(1), true), (json!(2), false), (json!(3), true)]);
+    let many: Vec<_> = (0..65).map(call).collect();
+    assert_eq!(served.post(&session, &json!(many)).await.status, 413);
     let accepted = served.post(&session, &json!([notification])).await;
     assert_eq!(accepted.status, 202);
     let later = format!("{session}\nmcp-protocol-version: 2025-11-25");

@@ -50,7 +50,7 @@ const PICTURE_MODELS: [&str; 29] = [
 ];
 
 /// Parts of the names of models that match [`PICTURE_MODELS`] and take no pictures.
-const TEXT_MODELS: [&str; 8] = [
+const TEXT_MODELS: [&str; 11] = [
     "claude-2",
     "claude-instant",
     "gemma-3-270m",
@@ -58,7 +58,10 @@ const TEXT_MODELS: [&str; 8] = [
     "gemma3:270m",
     "gemma3:1b",
     "gemini-embedding",
+    "gpt-4-turbo-preview",
     "o1-mini",
+    "o1-preview",
+    "o3-mini",
 ];
 
 /// Returns the name of a model without the name of a provider before it, such as `openai/`.

@@ -18,7 +18,6 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::instance::Instance;
-use super::live_calls::busy_error;
 use super::plugin::Plugin;
 use super::tool_result::require_artifacts_within;
 use crate::grants::authority::{Authority, ConversationNumber};
@@ -30,7 +29,7 @@ use crate::link::limits::call_clock::CallClock;
 use crate::link::limits::compute_turns::Turn;
 use crate::link::limits::fair_queue::CallOwner;
 use toolwit_core::limits::CallLimits;
-use toolwit_core::{Error, ErrorKind};
+use toolwit_core::{Error, ErrorKind, Phase};
 use toolwit_core::{ToolContext, ToolResult};
 
 /// The time after the authorization within which the guest may start without another check of the grants.
@@ -210,10 +209,16 @@ async fn take_turn(turn: &Turn, context: &ToolContext, limits: &CallLimits) -> R
             biased;
             () = context.cancel_token().cancelled() => Err(cancelled_before_start()),
             () = poll_fn(|context| turn.poll_take(context)) => Ok(started.elapsed()),
-            () = tokio::time::sleep(limits.wall_max) => Err(busy_error()),
+            () = tokio::time::sleep(limits.wall_max) => Err(no_turn_error()),
         }
     };
     Box::pin(wait).await
+}
+
+/// Creates the error of a call that got no turn to compute.
+fn no_turn_error() -> Error {
+    Error::new(ErrorKind::Busy, Phase::Execute, "too many other calls are computing")
+        .with_suggestion("call again when other calls have ended")
 }
 
 fn time_until(deadline: Instant) -> Duration {

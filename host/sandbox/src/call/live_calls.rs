@@ -264,7 +264,7 @@ impl Drop for Wait<'_> {
 }
 
 /// Creates the error of a call that could not start.
-pub(super) fn busy_error() -> Error {
+fn busy_error() -> Error {
     Error::new(
         ErrorKind::Busy,
         Phase::Execute,

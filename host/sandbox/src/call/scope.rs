@@ -78,7 +78,12 @@ impl Scope {
         // old session alive until the conversation moves to the new version.
         let session = Arc::new(Session::new(plugin.clone(), self.policy.clone(), gatherer));
         match existing {
-            Some(existing) => existing.replace_newest(session.clone()),
+            Some(existing) => {
+                if plugin.inspection().shape.keeps_state && existing.newest.had_state() {
+                    session.report_loss();
+                }
+                existing.replace_newest(session.clone());
+            }
             None => {
                 let first = PluginSessions {
                     newest: session.clone(),

@@ -61,6 +61,19 @@ pub(super) struct SessionState {
 }
 
 impl Session {
+    /// Returns whether the session has or had an instance whose loss no call has reported.
+    pub(super) fn had_state(&self) -> bool {
+        let state = self.state.try_lock();
+        state.map_or(true, |state| state.has_instance || state.drop_reason.is_some())
+    }
+
+    /// Lets the first call of this new session report that its plugin was replaced, and the state of the earlier version is gone.
+    pub(super) fn report_loss(&self) {
+        if let Ok(mut state) = self.state.try_lock() {
+            state.drop_reason = Some(REPLACED_REASON.to_owned());
+        }
+    }
+
     pub(super) fn new(
         plugin: Arc<Plugin>,
         policy: ConversationPolicy,

@@ -142,6 +142,8 @@ struct FunctionCost<'a, R> {
     loops: Vec<(u32, u64)>,
     /// The frames that are open, the innermost last.
     frames: Vec<ControlFrame>,
+    /// The indexes of the open frames with handlers, the innermost last.
+    handler_frames: Vec<usize>,
     /// The number of all jumps, plus one for the end of each frame.
     path_count: u64,
     work: u64,
@@ -157,6 +159,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
             joins: Vec::new(),
             loops: Vec::new(),
             frames: Vec::new(),
+            handler_frames: Vec::new(),
             path_count: 0,
             work: WORK_PER_FUNCTION,
         };
@@ -212,6 +215,9 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
                 let handlers: Vec<_> = labels
                     .filter_map(|label| base.checked_sub(usize::try_from(label).ok()?.checked_add(1)?))
                     .collect();
+                if !handlers.is_empty() {
+                    self.handler_frames.push(base);
+                }
                 self.open_frame(false, try_table.ty);
                 if let Some(frame) = self.frames.last_mut() {
                     frame.handlers = handlers;
@@ -295,6 +301,7 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
     /// Ends the innermost frame. Adds the work for the values that can differ between the paths that join at its label.
     fn close_frame(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
+        self.handler_frames.pop_if(|index| *index == self.frames.len());
         self.path_count += 1;
         if frame.is_loop {
             self.locals.close_loop(self.position);
@@ -336,7 +343,9 @@ impl<'a, R: WasmModuleResources> FunctionCost<'a, R> {
 
     /// Adds the jumps of an exception to each handler around it.
     fn add_throw(&mut self) {
-        for index in 0..self.frames.len() {
+        // Only frames with handlers: each step adds work, so that the limit of work ends a function that has too many.
+        for position in 0..self.handler_frames.len() {
+            let index = self.handler_frames[position];
             for handler in std::mem::take(&mut self.frames[index].handlers) {
                 if let Some(target) = self.frames.get_mut(handler) {
                     target.jump_count += 1;

@@ -1,5 +1,6 @@
 //! Generates the JSON Schema (draft 2020-12) of WIT types.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -14,6 +15,10 @@ const BASE64_PATTERN: &str = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-
 /// The largest 32-bit float with the fewest digits, as the encoder writes it. The number is slightly above [`f32::MAX`], and
 /// rounds to [`f32::MAX`].
 const F32_MAX: f64 = 3.402_823_5e38;
+
+/// Maximum number of JSON values in the schemas of a component that describe entities. Each place that returns an entity repeats its
+/// description, so a small component could have schemas of gigabytes. Further schemas do not name the fields.
+const DESCRIBED_PARTS_MAX: usize = 64 << 10;
 
 /// Whether a schema is for parameters or results. Only the schemas of handles differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,19 +35,23 @@ impl Shape {
         let descriptions: Vec<_> = resources
             .iter()
             .map(|resource| self.description_type(resource))
+            .map(|ty| ty.map(|ty| Description::of(ty, &resources)))
             .collect();
+        let described_parts_left = Cell::new(DESCRIBED_PARTS_MAX);
         for function in &mut self.functions {
             function.input_schema = Arc::new(match function.kind {
                 FunctionKind::Command => command_input(),
                 _ => SchemaGenerator {
                     resources: &resources,
                     descriptions: &descriptions,
+                    described_parts_left: &described_parts_left,
                     direction: Direction::Input,
                 }
                 .object(&function.params),
             });
             function.returns_tool_result = function.outcome_types().0.is_some_and(is_tool_result);
-            function.output_schema = output_schema(function, &resources, &descriptions).map(Arc::new);
+            function.output_schema =
+                output_schema(function, &resources, &descriptions, &described_parts_left).map(Arc::new);
         }
         self.resources = resources;
     }
@@ -55,7 +64,12 @@ impl Shape {
 }
 
 /// Returns the schema of a successful result, or `None` for a `tool-result`.
-fn output_schema(function: &Function, resources: &[Resource], descriptions: &[Option<WitType>]) -> Option<Value> {
+fn output_schema(
+    function: &Function,
+    resources: &[Resource],
+    descriptions: &[Option<Description>],
+    described_parts_left: &Cell<usize>,
+) -> Option<Value> {
     if function.kind == FunctionKind::Command {
         return Some(command_output());
     }
@@ -66,6 +80,7 @@ fn output_schema(function: &Function, resources: &[Resource], descriptions: &[Op
     let generator = SchemaGenerator {
         resources,
         descriptions,
+        described_parts_left,
         direction: Direction::Output,
     };
     Some(
@@ -110,8 +125,39 @@ fn command_output() -> Value {
 struct SchemaGenerator<'a> {
     resources: &'a [Resource],
     /// The types of the descriptions of the resources, in the same order.
-    descriptions: &'a [Option<WitType>],
+    descriptions: &'a [Option<Description>],
+    /// The number of JSON values that the descriptions in further schemas may have.
+    described_parts_left: &'a Cell<usize>,
     direction: Direction,
+}
+
+/// The description of a resource.
+struct Description {
+    ty: WitType,
+    /// The number of JSON values of its schema.
+    parts: usize,
+}
+
+impl Description {
+    fn of(ty: WitType, resources: &[Resource]) -> Self {
+        let generator = SchemaGenerator {
+            resources,
+            descriptions: &[],
+            described_parts_left: &Cell::new(0),
+            direction: Direction::Output,
+        };
+        let parts = part_count(&generator.schema_of(&ty));
+        Self { ty, parts }
+    }
+}
+
+/// Returns the number of JSON values in a schema.
+fn part_count(schema: &Value) -> usize {
+    match schema {
+        Value::Array(items) => 1 + items.iter().map(part_count).sum::<usize>(),
+        Value::Object(fields) => 1 + fields.values().map(part_count).sum::<usize>(),
+        _ => 1,
+    }
 }
 
 impl SchemaGenerator<'_> {
@@ -228,8 +274,16 @@ impl SchemaGenerator<'_> {
         let name = self.resources[index.0].json_name();
         match self.direction {
             Direction::Input => json!({"type": "string", "description": format!("The id of a `{name}`.")}),
-            Direction::Output => self.entity(&name, self.descriptions.get(index.0).and_then(Option::as_ref)),
+            Direction::Output => self.entity(&name, self.take_description(index)),
         }
+    }
+
+    /// Returns the type of an entity's description, unless the descriptions in the schemas of the component are too large already.
+    fn take_description(&self, index: ResourceIndex) -> Option<&WitType> {
+        let description = self.descriptions.get(index.0)?.as_ref()?;
+        let left = self.described_parts_left.get().checked_sub(description.parts)?;
+        self.described_parts_left.set(left);
+        Some(&description.ty)
     }
 
     /// Returns the schema of an entity: what the host writes, and the fields of its description. Clients with types drop

@@ -18,7 +18,9 @@ use toolwit_core::{
 pub(super) async fn recover(lost: &[ToolId], view: ConversationView<'_>) -> Vec<Arc<dyn Tool>> {
     let mut recovered = Vec::new();
     for parent in parents(lost.iter(), view) {
-        let Some(facade) = view.tools().by_id(&parent).filter(|_| !lost.contains(&parent)) else {
+        let present = view.tools().by_id(&parent);
+        // The guard of a facade decides about a call of the present caller, not about that of an earlier process.
+        let Some(facade) = present.filter(|named| !lost.contains(&parent) && !is_guarded(&named.tool)) else {
             continue;
         };
         if let Some(injection) = make_again(facade, &facade.tool, view).await {
@@ -45,6 +47,11 @@ pub(super) async fn change_caller(view: ConversationView<'_>) -> Vec<TriggeredIn
         change.apply_to(&parent).await;
     }
     change.changes
+}
+
+/// Returns whether a guard, such as an approval, decides about the calls of a tool.
+fn is_guarded(tool: &Arc<dyn Tool>) -> bool {
+    decorator_chain(tool).any(|layer| layer.decorator().is_some_and(|guard| guard.is_guard()))
 }
 
 /// Returns the tools whose results injected these tools, the outermost first.
@@ -126,8 +133,7 @@ impl CallerChange<'_> {
             }
             return;
         };
-        let is_guarded = decorator_chain(&tool).any(|layer| layer.decorator().is_some_and(|guard| guard.is_guard()));
-        let made = if is_guarded {
+        let made = if is_guarded(&tool) {
             None
         } else {
             make_again(named, &tool, self.view).await

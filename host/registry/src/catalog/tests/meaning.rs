@@ -118,5 +118,5 @@ fn meaning_does_not_outweigh_a_tool_that_has_the_words_of_the_query() {
         first(&catalog, "archive the parcels of the depot, a message"),
         "archive_parcels"
     );
-    assert_eq!(first(&catalog, "a letter, not a depot"), "send_email");
+    assert_eq!(first(&catalog, "write a letter"), "send_email");
 }

@@ -194,16 +194,16 @@ impl Turn {
         }
     }
 
-    /// Gives the turn to the next guest, and waits for another turn, if guests of other callers or conversations wait. The guests of
-    /// one conversation compute one after the other, because they would only delay each other.
+    /// Gives the turn to the next guest, and waits for another turn, if other guests wait. It waits behind the new calls of its own
+    /// conversation too: a long call must not keep short ones waiting until they fail.
     fn give_way(&self, context: &Context<'_>) {
         let Some((turns, owner)) = &self.turns else { return };
         let mut status = self.lock();
         let mut state = turns.lock();
-        if *status != TurnStatus::Held || !state.queue.has_entry_of_others(owner) {
+        if *status != TurnStatus::Held || state.queue.is_empty() {
             return;
         }
-        let ticket = state.queue.push(owner, Place::BeforeNewCalls, context.waker().clone());
+        let ticket = state.queue.push(owner, Place::Last, context.waker().clone());
         *status = TurnStatus::Queued(ticket);
         let waker = state.pass_on();
         drop((state, status));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn guests_of_one_conversation_compute_one_after_the_other() {
+    async fn guests_of_one_conversation_take_turns() {
         let (turns, log) = (ComputeTurns::new(1), Mutex::default());
         let first = turn(&turns, "ann");
         let owner = first.turns.as_ref().unwrap().1.clone();
@@ -291,7 +291,7 @@ mod tests {
             run(&first, compute("first", 2, &log)),
             run(&second, compute("second", 2, &log))
         );
-        assert_eq!(*log.lock().unwrap(), ["first", "first", "second", "second"]);
+        assert_eq!(*log.lock().unwrap(), ["first", "second", "first", "second"]);
     }
 
     #[tokio::test]

@@ -150,15 +150,9 @@ impl<T> FairQueue<T> {
         Some(&mut entry.value)
     }
 
-    /// Returns whether an entry of another caller or another conversation waits.
-    pub(crate) fn has_entry_of_others(&self, owner: &CallOwner) -> bool {
-        self.callers.iter().any(|queue| {
-            queue.caller != owner.caller
-                || queue
-                    .conversations
-                    .iter()
-                    .any(|queue| queue.conversation != owner.conversation)
-        })
+    /// Returns whether no entry waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.callers.is_empty()
     }
 }
 
@@ -229,9 +223,9 @@ mod tests {
         queue.push(&ann, Place::Last, "new");
         queue.push(&ann, Place::BeforeNewCalls, "first started");
         queue.push(&ann, Place::BeforeNewCalls, "second started");
-        assert!(!queue.has_entry_of_others(&ann));
-        assert!(queue.has_entry_of_others(&owner("ann")), "of another conversation");
+        assert!(!queue.is_empty());
         assert_eq!(pop_all(&mut queue), ["first started", "second started", "new"]);
+        assert!(queue.is_empty());
     }
 
     #[test]

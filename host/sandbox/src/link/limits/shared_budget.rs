@@ -82,6 +82,10 @@ impl BudgetShare {
 
     /// Counts the growth of the instance. Returns `false` if the growth is refused.
     pub(crate) fn grow(&mut self, amount: u64) -> bool {
+        // What a caller has already is not refused when others use the rest.
+        if amount == 0 {
+            return true;
+        }
         let mut used = self.budget.lock();
         let total = used.amount.saturating_add(amount);
         let of_caller = used.of_callers.get(&self.caller).copied().unwrap_or(0);

@@ -258,8 +258,9 @@ impl SharedSearch {
     /// has the tools that the sources return for this caller, instead of those that they returned for the earlier caller.
     async fn change_caller(&self, turn: &TurnContext<'_>) -> Injection {
         let caller = Caller::of(turn.context());
-        let earlier = lock(&self.caller).replace(caller.clone());
+        let earlier = lock(&self.caller).clone();
         if earlier.is_none_or(|earlier| earlier == caller) {
+            *lock(&self.caller) = Some(caller);
             return Injection::none();
         }
         lock(&self.earlier_searches).clear_results();
@@ -285,6 +286,8 @@ impl SharedSearch {
                 }
             }
         }
+        // Only now: a turn that is stopped before has not changed the tools, and the next one begins again.
+        *lock(&self.caller) = Some(caller);
         injection
     }
 }

@@ -113,8 +113,6 @@ pub(in crate::link::host) fn collect_headers(
                 let message = format!("the header `{name}` is reserved for the host");
                 return Err(ExchangeError::InvalidRequest(message));
             }
-            // The host sends the complete body, and sets its length itself.
-            Some((CONTENT_LENGTH, _)) => {}
             // The number of headers is limited by their size, which is below the maximum of the map.
             Some((name, value)) => drop(headers.try_append(name, value)),
             None => {
