@@ -3,6 +3,20 @@
 use super::journal::session_id;
 use super::*;
 use crate::{Journal, JournalStore, MemoryJournalStore, TraceEntry};
+use toolwit_core::OutputSink;
+
+/// An output that a person reads.
+struct Terminal;
+
+impl OutputSink for Terminal {
+    fn progress(&self, _: &str) {}
+
+    fn communicate(&self, _: &str) {}
+}
+
+fn shown() -> ToolContext {
+    ToolContext::new().with_output(Arc::new(Terminal))
+}
 
 /// Returns a step that streams `text` and then fails with `error`.
 fn streamed_then(text: &str, error: ModelError) -> Step {
@@ -42,7 +56,12 @@ async fn the_text_that_the_user_saw_before_an_interruption_is_in_the_next_reques
         let journal = Journal::create(&store, &session_id()).await.unwrap();
         let (builder, model) = TestModel::playing([streamed_then("Rome is", error), reply("It is old.")]);
         let mut conversation = builder.journal(journal).build().unwrap();
-        conversation.run("What is Rome?").await.unwrap_err();
+        conversation
+            .turn("What is Rome?")
+            .context(shown())
+            .run()
+            .await
+            .unwrap_err();
         conversation.run("go on").await.unwrap();
         let expected = [
             ("user", "What is Rome?"),
@@ -65,10 +84,19 @@ async fn the_text_that_the_user_saw_before_an_interruption_is_in_the_next_reques
 async fn a_run_that_is_dropped_keeps_the_text_that_the_user_saw() {
     let (builder, _) = TestModel::playing([]);
     let mut conversation = builder.model(StreamingForever).build().unwrap();
-    let mut dropped = Box::pin(conversation.run("go"));
+    let mut dropped = Box::pin(conversation.turn("go").context(shown()).run());
     assert!(futures::poll!(&mut dropped).is_pending());
     drop(dropped);
     assert_eq!(conversation.history()[1].content(), "Once upon\n\n[interrupted]");
+}
+
+// accept: 3
+#[tokio::test]
+async fn a_text_that_nobody_saw_is_not_kept() {
+    let (builder, _) = TestModel::playing([streamed_then("Rome is", ModelError::Cancelled)]);
+    let mut conversation = builder.build().unwrap();
+    conversation.run("What is Rome?").await.unwrap_err();
+    assert_eq!(conversation.history().len(), 1);
 }
 
 /// A model that streams a text and never ends its response.

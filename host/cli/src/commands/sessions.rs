@@ -6,12 +6,11 @@ use serde_json::json;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::sessions::SessionFlags;
-use crate::input::stored_options;
 use crate::output::conversation;
 use crate::output::page::{FAINT, NAME, Page, WARN, counted};
 use crate::output::printer::{Format, Printer};
 use toolwit::Error;
-use toolwit::agent::{Journal, JournalError, JournalStore, SessionId, SessionSummary, TraceEntry};
+use toolwit::agent::{JournalError, JournalStore, SessionId, SessionSummary, TraceEntry};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,7 +59,8 @@ enum Action {
     },
     /// Accept a sessions file that another user or machine created
     ///
-    /// Afterwards, the sessions in the file can be continued. The options and the approvals in the file apply.
+    /// Afterwards, the sessions in the file can be continued, and the approvals in the file apply. Options that start programs, grant
+    /// access or choose a server are named when a session is resumed, and must be passed again.
     Accept,
 }
 
@@ -82,12 +82,6 @@ impl Sessions {
             }
             Action::Accept => {
                 self.sessions.accept().await?;
-                let sessions = store.sessions().await.map_err(Error::from)?;
-                for summary in sessions.iter().filter(|summary| summary.problem.is_none()) {
-                    let journal = Journal::open(&store, &summary.session).await.map_err(convert)?;
-                    stored_options::accept(&journal);
-                    journal.commit().await.map_err(convert)?;
-                }
                 print_accepted(printer)?;
             }
         }

@@ -73,16 +73,6 @@ pub(crate) fn restore(cli_options: RunOptions, journal: &Journal, printer: Print
     restore_with_key(cli_options, journal, UserKey::load().as_ref(), printer)
 }
 
-/// Stores the options of a session again, with a code of this user, unless they have one. Use it when the user accepts the session.
-pub(crate) fn accept(journal: &Journal) {
-    let key = UserKey::load();
-    if let Some((_, settings)) = journal.settings()
-        && let (settings, false) = without_code(&settings, key.as_ref())
-    {
-        journal.store_settings(with_code(settings, key.as_ref()));
-    }
-}
-
 fn restore_with_key(
     cli_options: RunOptions,
     journal: &Journal,

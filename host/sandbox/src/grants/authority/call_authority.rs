@@ -55,6 +55,8 @@ pub(crate) struct CallAuthority {
     may_have_changed: AtomicBool,
     /// Whether another plugin makes the call and lacks some of this plugin's rights. `rights` then omits those rights.
     is_narrowed: bool,
+    /// See [`Self::has_limited_grants`].
+    has_limited_grants: bool,
 }
 
 impl CallAuthority {
@@ -77,6 +79,7 @@ impl CallAuthority {
             allowed_accesses: Mutex::default(),
             may_have_changed: AtomicBool::new(false),
             is_narrowed,
+            has_limited_grants: false,
         }
     }
 
@@ -136,6 +139,16 @@ impl CallAuthority {
         if accesses.len() < ALLOWED_ACCESSES_MAX {
             accesses.insert(printable(&self.redactor.redact_text(&request.to_argument())).to_string());
         }
+    }
+
+    pub(super) fn with_limited_grants(mut self, has_limited_grants: bool) -> Self {
+        self.has_limited_grants = has_limited_grants;
+        self
+    }
+
+    /// Returns whether the call may have used up a grant for one call or one conversation, so that a repetition would lack it.
+    pub(crate) fn has_limited_grants(&self) -> bool {
+        self.has_limited_grants
     }
 
     /// Returns whether one of the allowed accesses so far may have changed something outside the instance.

@@ -147,7 +147,10 @@ impl CurrentGrants {
         // Boxed, because this future is rarely needed and would enlarge the future of every call.
         let admissions = Box::pin(self.admit(undecided_grants, request.conversation, grant_use)).await;
         Ok(match self.decide_rights(request, grant_use, Some(&admissions))? {
-            CallRightsDecision::Decided(rights) => rights,
+            CallRightsDecision::Decided(rights) => CallRights {
+                has_limited_grants: true,
+                ..rights
+            },
             CallRightsDecision::Undecided(_) => {
                 OpenedRights::none(request.declared, NoGrantReason::UseNotRecorded).into()
             }
@@ -226,7 +229,11 @@ impl CurrentGrants {
             GrantUse::Call => loaded.newly_lost_rules(request, &rights, reported_losses),
             GrantUse::Preview => Vec::new(),
         };
-        Ok(CallRightsDecision::Decided(CallRights { rights, lost_rules }))
+        Ok(CallRightsDecision::Decided(CallRights {
+            rights,
+            lost_rules,
+            has_limited_grants: false,
+        }))
     }
 
     fn lock_state(&self) -> MutexGuard<'_, GrantsState> {
@@ -280,6 +287,8 @@ pub(crate) struct CallRights {
     /// The rules that the plugin lost because its component changed; empty except in the first call after
     /// the change.
     pub(crate) lost_rules: Vec<String>,
+    /// Whether the plugin has a grant for one call or one conversation, which this call may have used up.
+    pub(crate) has_limited_grants: bool,
 }
 
 /// The rights of a plugin in a call, or the grants about which the ledger must decide first.
@@ -294,6 +303,7 @@ impl From<Arc<OpenedRights>> for CallRights {
         Self {
             rights,
             lost_rules: Vec::new(),
+            has_limited_grants: false,
         }
     }
 }

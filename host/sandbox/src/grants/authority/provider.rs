@@ -133,6 +133,7 @@ impl AuthorityProvider {
         let CallRights {
             rights: plugin_rights,
             lost_rules,
+            has_limited_grants,
         } = self.grants.rights(request, GrantUse::Call).await?;
         let mut rights = match request.caller {
             Some(caller) => plugin_rights.narrowed_to(caller),
@@ -167,6 +168,7 @@ impl AuthorityProvider {
             keyvalue,
             is_narrowed,
         );
+        let authority = authority.with_limited_grants(has_limited_grants);
         Ok(Authority::new(authority.with_lost_rules(&lost_rules)))
     }
 

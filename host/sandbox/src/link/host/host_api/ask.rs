@@ -145,6 +145,9 @@ fn prepare(
         if authority.may_have_changed_something() {
             return unavailable("the client repeats a call that asks, and this call has already changed something");
         }
+        if authority.has_limited_grants() {
+            return unavailable("the client repeats a call that asks, and this call has used a grant for one call");
+        }
     }
     let redactor = &authority.redactor;
     let WitForm { key, message, schema } = form;
