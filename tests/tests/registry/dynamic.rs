@@ -195,16 +195,6 @@ async fn hostile_tool_list_is_limited_and_refused_with_its_reason() {
             ErrorKind::InvalidProvider,
             "`get_soup` and `get-soup`, which have the same name in a tool set",
         ),
-        (
-            "outside",
-            ErrorKind::InvalidProvider,
-            "refers to `http://127.0.0.1:9/schema`",
-        ),
-        (
-            "deep",
-            ErrorKind::InvalidProvider,
-            "the tool `soup` cannot be used: its input schema",
-        ),
         ("none", ErrorKind::InvalidProvider, "is not JSON"),
     ] {
         let place = menu(&[("mode", mode)]).await;
@@ -214,6 +204,18 @@ async fn hostile_tool_list_is_limited_and_refused_with_its_reason() {
         assert_eq!(error.kind, kind, "{mode}: {error:?}");
         assert!(error.message.contains(reason), "{mode}: {error}");
         assert_eq!(error.plugin.as_deref(), Some("menu"));
+    }
+}
+
+// attack: B1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parts_of_a_schema_that_cannot_be_checked_are_left_out() {
+    for mode in ["outside", "deep"] {
+        let place = menu(&[("mode", mode)]).await;
+        let host = host(&place).build().await.unwrap();
+        assert!(names(&host).contains(&"soup".to_owned()), "{mode}: {:?}", names(&host));
+        let definition = host.registry().definition(SOUP).cloned().unwrap();
+        assert!(!definition.input_schema.to_string().contains("127.0.0.1:9"), "{mode}");
     }
 }
 

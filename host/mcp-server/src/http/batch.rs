@@ -26,13 +26,18 @@ const VERSION_HEADER: &str = "mcp-protocol-version";
 const BATCH_REVISION: &str = "2025-03-26";
 
 /// Maximum number of messages of a batch. Each one counts as a request.
-pub(super) const MESSAGES_MAX: usize = 64;
+const MESSAGES_MAX: usize = 64;
 
 /// Returns the messages of a body, if the body is a batch and the headers allow one.
 pub(super) fn items(headers: &HeaderMap, body: &[u8]) -> Option<Vec<Vec<u8>>> {
     let version = headers.get(VERSION_HEADER);
     let has_batches = version.is_none_or(|version| version == BATCH_REVISION);
     if has_batches { batch_items(body) } else { None }
+}
+
+/// Returns whether a batch has too many messages.
+pub(super) fn is_too_long(items: &[Vec<u8>]) -> bool {
+    items.len() > MESSAGES_MAX
 }
 
 /// Passes each message of a batch to the MCP service, and returns a stream of all answers, in the order in which they arrive.

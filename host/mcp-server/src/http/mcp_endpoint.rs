@@ -113,7 +113,7 @@ impl Router {
         if session_id.is_some()
             && let Some(items) = batch::items(&parts.headers, &body)
         {
-            if items.len() > batch::MESSAGES_MAX {
+            if batch::is_too_long(&items) {
                 let message = "the batch has too many messages";
                 return Err(rejected("body", StatusCode::PAYLOAD_TOO_LARGE, message));
             }

@@ -146,15 +146,14 @@ impl CurrentGrants {
         };
         // Boxed, because this future is rarely needed and would enlarge the future of every call.
         let admissions = Box::pin(self.admit(undecided_grants, request.conversation, grant_use)).await;
-        Ok(match self.decide_rights(request, grant_use, Some(&admissions))? {
-            CallRightsDecision::Decided(rights) => CallRights {
-                has_limited_grants: true,
-                ..rights
-            },
+        let mut rights = match self.decide_rights(request, grant_use, Some(&admissions))? {
+            CallRightsDecision::Decided(rights) => rights,
             CallRightsDecision::Undecided(_) => {
                 OpenedRights::none(request.declared, NoGrantReason::UseNotRecorded).into()
             }
-        })
+        };
+        rights.has_limited_grants = true;
+        Ok(rights)
     }
 
     /// Decides which of these grants apply to a call, and records their use for [`GrantUse::Call`]. Runs on a thread
@@ -225,15 +224,11 @@ impl CurrentGrants {
             RightsDecision::Decided(rights) => rights,
             RightsDecision::Undecided(grants) => return Ok(CallRightsDecision::Undecided(grants)),
         };
-        let lost_rules = match grant_use {
-            GrantUse::Call => loaded.newly_lost_rules(request, &rights, reported_losses),
-            GrantUse::Preview => Vec::new(),
-        };
-        Ok(CallRightsDecision::Decided(CallRights {
-            rights,
-            lost_rules,
-            has_limited_grants: false,
-        }))
+        let mut decided = CallRights::from(rights);
+        if grant_use == GrantUse::Call {
+            decided.lost_rules = loaded.newly_lost_rules(request, &decided.rights, reported_losses);
+        }
+        Ok(CallRightsDecision::Decided(decided))
     }
 
     fn lock_state(&self) -> MutexGuard<'_, GrantsState> {

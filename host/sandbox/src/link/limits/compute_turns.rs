@@ -288,10 +288,13 @@ mod tests {
         let owner = first.turns.as_ref().unwrap().1.clone();
         let second = Turn::new(&turns, owner);
         tokio::join!(
-            run(&first, compute("first", 2, &log)),
-            run(&second, compute("second", 2, &log))
+            run(&first, compute("first", 3, &log)),
+            run(&second, compute("second", 3, &log))
         );
-        assert_eq!(*log.lock().unwrap(), ["first", "second", "first", "second"]);
+        assert_eq!(
+            *log.lock().unwrap(),
+            ["first", "first", "second", "first", "second", "second"]
+        );
     }
 
     #[tokio::test]

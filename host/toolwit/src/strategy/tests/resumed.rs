@@ -120,7 +120,7 @@ async fn an_interrupted_call_of_a_server_runs_again_after_a_resume() {
     let (outcome, _) = resume_in_a_call(all, None, Vec::new()).await;
     let error = outcome.unwrap_err();
     let RunFailure::Tool(error) = &error.failure else {
-        panic!("{error}")
+        unreachable!("{error}")
     };
     assert!(error.message.contains("`book_flight`"), "{error}");
 }
