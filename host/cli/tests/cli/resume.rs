@@ -164,7 +164,11 @@ fn sessions_of_another_user_are_continued_only_after_they_are_accepted() {
     assert!(none.stderr.contains("other.db has no sessions to accept"), "{none}");
     let accepted = of_another(&[&["sessions", "accept"][..], &file].concat());
     assert_eq!(accepted.code, Some(0), "{accepted}");
-    let resumed = of_another(&[&["resume", "s", "--allow", "call_7"][..], &file].concat());
+    let resume = [&["resume", "s", "--allow", "call_7"][..], &file].concat();
+    let unnamed = of_another(&resume);
+    assert_eq!(unnamed.code, Some(2), "{unnamed}");
+    assert!(unnamed.stderr.contains("pass them again: `--grants "), "{unnamed}");
+    let resumed = of_another(&[&resume[..], &["--grants", "grants.toml"]].concat());
     assert_eq!(resumed.stdout, "It says 1.\n", "{resumed}");
     let own = workspace.run(&[&["run", "Go on.", "--session", "s"][..], &file].concat());
     assert_eq!(own.code, Some(2), "it is the file of one user: {own}");
