@@ -195,6 +195,7 @@ async fn hostile_tool_list_is_limited_and_refused_with_its_reason() {
             ErrorKind::InvalidProvider,
             "`get_soup` and `get-soup`, which have the same name in a tool set",
         ),
+        ("deep", ErrorKind::InvalidProvider, "its input schema"),
         ("none", ErrorKind::InvalidProvider, "is not JSON"),
     ] {
         let place = menu(&[("mode", mode)]).await;
@@ -209,14 +210,12 @@ async fn hostile_tool_list_is_limited_and_refused_with_its_reason() {
 
 // attack: B1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parts_of_a_schema_that_cannot_be_checked_are_left_out() {
-    for mode in ["outside", "deep"] {
-        let place = menu(&[("mode", mode)]).await;
-        let host = host(&place).build().await.unwrap();
-        assert!(names(&host).contains(&"soup".to_owned()), "{mode}: {:?}", names(&host));
-        let definition = host.registry().definition(SOUP).cloned().unwrap();
-        assert!(!definition.input_schema.to_string().contains("127.0.0.1:9"), "{mode}");
-    }
+async fn a_reference_out_of_a_schema_is_left_out_and_its_tool_is_kept() {
+    let place = menu(&[("mode", "outside")]).await;
+    let host = host(&place).build().await.unwrap();
+    let definition = host.registry().definition(SOUP).cloned().unwrap();
+    let schema = definition.input_schema.to_string();
+    assert!(!schema.contains("127.0.0.1:9"), "{schema}");
 }
 
 // attack: B1
